@@ -1,0 +1,124 @@
+"""Engines as the panel sees them, whoever runs them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from gpudeck.services.plan.types import EngineSpec
+
+
+class Scope(str, Enum):
+    """Who runs an engine: the system's systemd, the user's, or gpudeck's embedded runner where no systemd is."""
+
+    SYSTEM = "system"
+    USER = "user"
+    EMBEDDED = "embedded"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitState:
+    """What the runner says of one engine, in systemd's words (the embedded runner uses the same ones)."""
+
+    name: str  # the engine's name
+    unit: str  # vllm-<name>.service
+    scope: Scope
+    managed: bool  # written by gpudeck
+    active: str  # ActiveState: inactive, activating, active, deactivating, failed
+    sub: str = ""  # SubState: dead, running, auto-restart …
+    result: str = ""  # Result: success, exit-code, signal, timeout …
+    main_pid: int | None = None
+    since: float | None = None  # when it entered this state, seconds since the epoch
+    exit_status: int | None = None  # of the main process's last end
+    restarts: int = 0
+    spec: EngineSpec | None = None  # what its unit was made from; None for foreign units
+
+    @property
+    def alive(self) -> bool:
+        return self.active in ("activating", "active", "deactivating", "reloading")
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPreview:
+    """What an install would do, told before it is done."""
+
+    path: str  # the file that would be written
+    text: str
+    existing: str | None = None  # what stands there now
+    managed: bool = True  # False: what stands there was not written by gpudeck, and is never overwritten
+
+    @property
+    def unchanged(self) -> bool:
+        return self.existing == self.text
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of an engine's log as it came; `text` is foreign and may hold anything but a newline."""
+
+    text: str
+    at: float | None = None  # seconds since the epoch
+    priority: int | None = None  # syslog's: 3 error, 4 warning, 6 information
+    pid: int | None = None
+    cursor: str | None = None  # where to resume
+
+
+class LogFollower(Protocol):
+    """A log followed as it grows, on a thread of its own."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None:
+        """End the thread and its child process; returns within two seconds."""
+        ...
+
+
+class Runner(Protocol):
+    """Starts and stops engines.  Methods block (bounded) and may be called from any thread but the screen's.
+
+    All raise OperatorError.  An engine never depends on the panel: closing a runner stops nothing.
+    """
+
+    scope: Scope
+
+    @property
+    def description(self) -> str:
+        """One phrase for the header: "systemd (system)", "embedded: no systemd here"."""
+        ...
+
+    def preview(self, spec: EngineSpec) -> UnitPreview: ...
+
+    def install(self, spec: EngineSpec, *, enable: bool = False) -> None:
+        """Write the unit atomically and have it loaded.  Refuses a unit that gpudeck did not write."""
+        ...
+
+    def start(self, name: str) -> None:
+        """Ask for the start and wait for the job, not for readiness."""
+        ...
+
+    def stop(self, name: str) -> None:
+        """Stop and wait until no process of the engine is left."""
+        ...
+
+    def restart(self, name: str) -> None: ...
+
+    def remove(self, name: str) -> None:
+        """Stop it if it runs, and delete its unit."""
+        ...
+
+    def state(self, name: str) -> UnitState | None: ...
+
+    def engines(self) -> tuple[UnitState, ...]: ...
+
+    def watch(self, listener: Callable[[UnitState], None]) -> Callable[[], None]:
+        """Call `listener` (on the runner's thread) at every change of an engine; returns what ends that."""
+        ...
+
+    def follow(self, name: str, deliver: Callable[[list[LogLine]], None], *, since: float | None = None) -> LogFollower:
+        """A follower of the engine's log from `since` (epoch seconds; None: its present run) on.
+
+        `deliver` is called on the follower's thread with batches, oldest first.
+        """
+        ...
+
+    def close(self) -> None: ...

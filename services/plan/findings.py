@@ -1,0 +1,69 @@
+"""What is wrong, or worth knowing, about a plan on a box."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Severity(str, Enum):
+    ERROR = "error"  # vLLM will not start, or will not run
+    WARNING = "warning"  # it runs, at a cost or a risk
+    INFO = "info"
+
+
+class VerdictState(str, Enum):
+    READY = "ready"
+    CAUTION = "caution"
+    BLOCKED = "blocked"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing found by one rule: `message` says what and why, `fix` (a sentence) the way out where there is one."""
+
+    rule: str
+    severity: Severity
+    message: str
+    fix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuMemory:
+    """Where one card's memory goes under a plan, in bytes.  The parts and `free` add up to the card's memory."""
+
+    gpu: int
+    weights: int
+    kv_cache: int
+    overhead: int  # activation peak, CUDA graphs, CUDA context, NCCL
+    other: int  # processes that are there already
+    free: int  # left after all of these; negative when the plan does not fit
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.kv_cache + self.overhead + self.other + self.free
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    per_gpu: tuple[GpuMemory, ...]
+    kv_cache_tokens: int  # the minimum over ranks, which all take
+    max_concurrency: float  # requests of max-model-len tokens at once
+    max_model_len: int  # the length that was assumed
+
+    def gpu(self, index: int) -> GpuMemory | None:
+        return next((part for part in self.per_gpu if part.gpu == index), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on a plan: its findings, worst first, and the memory that it would take (None: can not be told)."""
+
+    findings: tuple[Finding, ...] = ()
+    memory: MemoryPlan | None = None
+    layers: tuple[int, ...] | None = None  # layers a stage holds, stage by stage
+
+    @property
+    def state(self) -> VerdictState:
+        severities = {finding.severity for finding in self.findings}
+        if Severity.ERROR in severities:
+            return VerdictState.BLOCKED
+        return VerdictState.CAUTION if Severity.WARNING in severities else VerdictState.READY
