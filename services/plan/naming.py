@@ -1,0 +1,55 @@
+"""Names of engines: short, and safe in a unit's file name on every systemd."""
+
+import re
+from collections.abc import Collection
+from itertools import count
+
+from gpudeck.services.errors import OperatorError
+from gpudeck.services.text import printable
+
+MAX_NAME = 64  # a unit's file name may have 255 characters; a name longer than this can not be read on the screen
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*\Z")
+_UNSAFE = re.compile(r"[^a-z0-9_.-]+")
+# Endings that say what a file is, not what the model is called.
+_ENDINGS = (".gguf", ".safetensors")
+
+
+def valid_name(name: str) -> bool:
+    """Whether `name` can be an engine's name: [a-z0-9][a-z0-9_.-]*, at most 64 characters."""
+    return len(name) <= MAX_NAME and _NAME.match(name) is not None
+
+
+def checked_name(name: str) -> str:
+    """Return `name`, or raise OperatorError with a sentence that says what is wrong with it."""
+    if valid_name(name):
+        return name
+    if not name:
+        raise OperatorError("An engine needs a name: give one of lower-case letters and digits, like llama-8b.")
+    shown = printable(name[:MAX_NAME])
+    if len(name) > MAX_NAME:
+        raise OperatorError(f"The engine name {shown}… has {len(name)} characters: use at most {MAX_NAME}.")
+    raise OperatorError(
+        f"{shown!r} can not be an engine's name: use lower-case letters, digits, '-', '_' and '.', "
+        f"beginning with a letter or digit, like {_cleaned(name)}."
+    )
+
+
+def name_for(model: str, taken: Collection[str] = ()) -> str:
+    """A name for an engine that serves `model` (a path, hub id or short name), unlike all that are `taken`."""
+    last = model.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].lower()
+    for ending in _ENDINGS:
+        last = last.removesuffix(ending)
+    base = _cleaned(last)
+    if base not in taken:
+        return base
+    for number in count(2):
+        suffix = f"-{number}"
+        name = base[: MAX_NAME - len(suffix)] + suffix
+        if name not in taken:
+            return name
+    raise AssertionError("unreachable")
+
+
+def _cleaned(text: str) -> str:
+    cleaned = _UNSAFE.sub("-", text.lower()).strip("-_.")[:MAX_NAME].rstrip("-_.")
+    return cleaned or "engine"
