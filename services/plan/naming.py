@@ -42,12 +42,8 @@ def name_for(model: str, taken: Collection[str] = ()) -> str:
     base = _cleaned(last)
     if base not in taken:
         return base
-    for number in count(2):
-        suffix = f"-{number}"
-        name = base[: MAX_NAME - len(suffix)] + suffix
-        if name not in taken:
-            return name
-    raise AssertionError("unreachable")
+    numbered = (base[: MAX_NAME - len(suffix)] + suffix for suffix in (f"-{number}" for number in count(2)))
+    return next(name for name in numbered if name not in taken)
 
 
 def _cleaned(text: str) -> str:
