@@ -1,6 +1,67 @@
 """What is known of a model without loading it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """One kind of weights: `elements` are held in the engine's dtype, `packed` bytes stay as they are (quantized)."""
+
+    elements: int = 0
+    packed: int = 0
+
+    def __add__(self, other: "Weights") -> "Weights":
+        return Weights(self.elements + other.elements, self.packed + other.packed)
+
+    def bytes(self, dtype_bytes: float) -> int:
+        return int(self.elements * dtype_bytes) + self.packed
+
+
+@dataclass(frozen=True, slots=True)
+class LayerWeights:
+    """One decoder layer's weights, by what tensor parallelism does with them.
+
+    `kv` are the K and V projections: split like the rest until a rank has one KV head, and copied beyond.
+    """
+
+    split: Weights = Weights()  # each rank holds 1/TP
+    kv: Weights = Weights()
+    whole: Weights = Weights()  # norms, routers, MLA's down-projections: on every rank
+
+    def __add__(self, other: "LayerWeights") -> "LayerWeights":
+        return LayerWeights(self.split + other.split, self.kv + other.kv, self.whole + other.whole)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightLayout:
+    """Where a model's weights lie: decoder layers, and what only the first or the last stage holds."""
+
+    layers: tuple[LayerWeights, ...]
+    embedding: Weights = Weights()  # first stage, and the last too where the head is tied to it; split by vocabulary
+    lm_head: Weights = Weights()  # last stage; nothing where it is tied to the embedding
+    first_whole: Weights = Weights()  # position table, image or audio encoder: first stage, on every rank
+    last_whole: Weights = Weights()  # final norm: last stage, on every rank
+
+
+@dataclass(frozen=True, slots=True)
+class Mla:
+    """Multi-head latent attention (DeepSeek): one compressed cache entry for all heads."""
+
+    kv_lora_rank: int
+    qk_rope_head_dim: int
+    qk_nope_head_dim: int
+    v_head_dim: int
+    q_lora_rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Experts:
+    """A mixture of experts; `shared_intermediate_size` is that of all shared experts together, 0 without any."""
+
+    count: int
+    per_token: int
+    intermediate_size: int
+    shared_intermediate_size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +86,20 @@ class ModelFacts:
     parameters: int | None = None  # estimated from the architecture
     supports_pipeline: bool = True
     guesses: tuple[str, ...] = ()  # figures that are assumed because the family is unknown
+
+    model_type: str = ""
+    # What a layer keeps for each token, layer by layer: "full", "sliding" (a window of `sliding_window` tokens) or
+    # "state" (a fixed state, as in Mamba).  Empty: all are full.
+    layer_kinds: tuple[str, ...] = ()
+    sliding_window: int | None = None
+    mla: Mla | None = None
+    experts: Experts | None = None
+    multimodal: bool = False  # judged by its text part
+    gated_mlp: bool = True  # gate and up projections beside the down projection, as in Llama
+    weights: WeightLayout | None = field(default=None, repr=False)
+
+    def kind(self, layer: int) -> str:
+        return self.layer_kinds[layer] if self.layer_kinds else "full"
 
 
 @dataclass(frozen=True, slots=True)
