@@ -5,6 +5,7 @@ import re
 # C0 and C1 controls, DEL, and the characters that reorder or hide text (bidirectional overrides, zero-width joiners
 # are left: scripts need them).  Tab is handled apart.
 _UNSAFE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
@@ -16,9 +17,7 @@ def printable(text: str) -> str:
     text = text.replace("\t", "    ")
     if _UNSAFE.search(text):
         text = _UNSAFE.sub(_written_out, text)
-    if not text.isascii():
-        text = text.encode("utf-8", "replace").decode("utf-8") if _has_surrogate(text) else text
-    return text
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def _written_out(match: "re.Match[str]") -> str:
@@ -28,7 +27,3 @@ def _written_out(match: "re.Match[str]") -> str:
     if code == 0x7F:
         return "^?"
     return f"<U+{code:04X}>"
-
-
-def _has_surrogate(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)

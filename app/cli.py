@@ -1,0 +1,73 @@
+"""The command line: which command, with which arguments.
+
+Only the module of the command that was asked for is imported, so that `gpudeck topo` needs no D-Bus and `gpudeck box`
+no Textual.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module, metadata
+
+from gpudeck.app.commands.common import add_box_options
+
+# name → what it does.  Each is gpudeck.app.commands.<name>, with `arguments(parser)` and `run(args) -> int`.
+COMMANDS = {
+    "box": "the box now: cards, readings, processes",
+    "topo": "the link matrix, as nvidia-smi topo -m prints it",
+    "plan": "findings, memory and command of a placement, or the best placements for this box",
+    "unit": "the unit that would be installed for a placement",
+    "install": "install that unit",
+    "engines": "every engine on the box",
+    "start": "start an engine and wait until it is ready",
+    "stop": "stop an engine",
+    "restart": "restart an engine",
+    "status": "the state of an engine",
+    "logs": "the log of an engine",
+    "remove": "stop an engine and delete its unit",
+    "chat": "a test prompt, streamed",
+    "doctor": "what works here and what does not",
+}
+
+
+def run(argv: Sequence[str]) -> int:
+    """Parse `argv` (without the program's name) and do it.  Wrong usage exits 2 through argparse."""
+    arguments = [_demo_spelled_out(word) for word in argv]
+    parser = _parser(arguments)
+    args = parser.parse_args(arguments)
+    if args.demo and args.box_file:
+        parser.error("--demo and --box are two boxes: give one of them")
+    if args.command is None:
+        from gpudeck.app.launch import open_panel
+
+        return open_panel(args)
+    module = import_module(f"gpudeck.app.commands.{args.command}")
+    result: int = module.run(args)
+    return result
+
+
+def _demo_spelled_out(word: str) -> str:
+    """`--demo` alone names the first demo box; left to argparse it would swallow the command that follows."""
+    return "--demo=mixed" if word == "--demo" else word
+
+
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gpudeck",
+        description="A terminal control panel for a GPU inference box.  Without a command it opens the panel.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"gpudeck {metadata.version('gpudeck')}")
+    parser.set_defaults(demo=None, box_file=None, plain=False)
+    add_box_options(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=summary.capitalize() + ".", allow_abbrev=False)
+        add_box_options(command)
+        if name in arguments:
+            import_module(f"gpudeck.app.commands.{name}").arguments(command)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,196 @@
+"""What commands share: the box, the runner and the spec that their arguments name."""
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from gpudeck.app import places
+from gpudeck.app.programs import engine_program
+from gpudeck.services.errors import OperatorError
+from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
+
+if TYPE_CHECKING:
+    from gpudeck.services.box.types import BoxSource, Snapshot
+    from gpudeck.services.engine.types import Runner, UnitState
+    from gpudeck.services.models.types import ModelFacts
+
+
+def add_box_options(parser: argparse.ArgumentParser) -> None:
+    """--demo, --box and --plain, which go before the command or after it."""
+    group = parser.add_argument_group("the box")
+    group.add_argument(
+        "--demo", metavar="BOX", default=argparse.SUPPRESS, help="a simulated box instead of this one (default: mixed)"
+    )
+    group.add_argument(
+        "--box", dest="box_file", metavar="FILE", default=argparse.SUPPRESS, help="replay a recorded box"
+    )
+    group.add_argument("--plain", action="store_true", default=argparse.SUPPRESS, help="no colour and no drawing")
+
+
+def box_source(args: argparse.Namespace) -> "BoxSource":
+    """The source that --demo and --box name; not yet opened."""
+    from gpudeck.services.box.source import open_source
+
+    return open_source(demo=args.demo, box_file=args.box_file, loads=places.demo_loads() if args.demo else None)
+
+
+def read_box(args: argparse.Namespace) -> "Snapshot":
+    """One snapshot of the box."""
+    source = box_source(args)
+    source.open()
+    try:
+        return source.read()
+    finally:
+        source.close()
+
+
+def runner_for(args: argparse.Namespace) -> "Runner":
+    """The runner of this machine's engines, or of the demo's."""
+    if args.box_file:
+        raise OperatorError(f"{args.box_file} is a recorded box and runs no engines: leave --box out.")
+    from gpudeck.services.engine.choose import open_runner
+
+    return open_runner(demo=bool(args.demo))
+
+
+def known_engine(runner: "Runner", name: str) -> "UnitState":
+    """The state of the engine of that name (its unit's name serves too), or a refusal that lists what there is."""
+    bare = name.removesuffix(".service")
+    for state in runner.engines():
+        if bare in (state.name, state.unit.removesuffix(".service")):
+            return state
+    there = ", ".join(sorted(state.name for state in runner.engines()))
+    raise OperatorError(
+        f"No engine is called {name} here; there {'is ' + there if there else 'are none: gpudeck install makes one'}."
+    )
+
+
+def add_spec_options(parser: argparse.ArgumentParser) -> None:
+    """MODEL, the placement, and vLLM's options under vLLM's own names."""
+    parser.add_argument("model", metavar="MODEL", help="a model directory, a .gguf file or a cached hub id")
+    place = parser.add_argument_group("placement")
+    place.add_argument("--stage", action="append", metavar="0,1", help="the cards of one pipeline stage, in rank order")
+    place.add_argument("--replicas", type=_positive, default=1, metavar="N", help="copies (data parallelism)")
+    place.add_argument("--layer-partition", metavar="14,18", help="layers of each stage (default: vLLM's even split)")
+    engine = parser.add_argument_group("engine options (vLLM's own)")
+    engine.add_argument("--host", default=EngineOptions.host)
+    engine.add_argument("--port", type=_port, default=EngineOptions.port)
+    engine.add_argument("--served-model-name")
+    engine.add_argument("--max-model-len", type=_length, metavar="TOKENS", help="a number, or 8k, 128K")
+    engine.add_argument("--gpu-memory-utilization", type=_share, metavar="0..1")
+    engine.add_argument("--max-num-seqs", type=_positive, metavar="N")
+    engine.add_argument("--max-num-batched-tokens", type=_length, metavar="TOKENS")
+    engine.add_argument("--kv-cache-dtype")
+    engine.add_argument("--quantization", "-q")
+    engine.add_argument("--dtype")
+    engine.add_argument("--load-format")
+    engine.add_argument("--enforce-eager", action="store_true")
+    engine.add_argument("--tensor-parallel-size", "-tp", type=_positive, metavar="N")
+    engine.add_argument("--pipeline-parallel-size", "-pp", type=_positive, metavar="N")
+    engine.add_argument("extra", nargs="*", metavar="-- OPTION", help="after --: options passed to vLLM as they are")
+
+
+def options_from(args: argparse.Namespace) -> EngineOptions:
+    return EngineOptions(
+        host=args.host,
+        port=args.port,
+        served_model_name=args.served_model_name,
+        max_model_len=args.max_model_len,
+        gpu_memory_utilization=args.gpu_memory_utilization,
+        max_num_seqs=args.max_num_seqs,
+        max_num_batched_tokens=args.max_num_batched_tokens,
+        kv_cache_dtype=args.kv_cache_dtype,
+        quantization=args.quantization,
+        dtype=args.dtype,
+        load_format=args.load_format,
+        enforce_eager=args.enforce_eager,
+        extra=tuple(args.extra),
+    )
+
+
+def placement_from(args: argparse.Namespace) -> Placement | None:
+    """The placement that --stage gives; None where none is given and one is to be proposed."""
+    if not args.stage:
+        return None
+    stages = tuple(_stage(text) for text in args.stage)
+    if len(stages) % args.replicas:
+        raise OperatorError(
+            f"--replicas {args.replicas} needs a multiple of {args.replicas} stages, copy by copy; {len(stages)} given."
+        )
+    return Placement(stages, args.replicas)
+
+
+def spec_from(args: argparse.Namespace, model: "ModelFacts", placement: Placement, name: str) -> EngineSpec:
+    """The spec that the arguments name, for the demo's simulated engine where --demo is given."""
+    program = engine_program(demo=bool(args.demo))
+    return EngineSpec(
+        name=name,
+        model=model.path,
+        placement=placement,
+        options=options_from(args),
+        layer_partition=_partition(args.layer_partition) if args.layer_partition else None,
+        program=program.words,
+        environment=program.environment,
+    )
+
+
+def used_memory(snapshot: "Snapshot") -> dict[int, int]:
+    """Bytes that are taken on each card already, the driver's reserve left out."""
+    return {reading.gpu: reading.memory_used_bytes or 0 for reading in snapshot.readings}
+
+
+def print_json(document: object) -> None:
+    json.dump(document, sys.stdout, indent=2, ensure_ascii=True)
+    sys.stdout.write("\n")
+
+
+def _stage(text: str) -> tuple[int, ...]:
+    try:
+        cards = tuple(int(word) for word in text.split(","))
+    except ValueError:
+        raise OperatorError(f"--stage {text} is no list of card numbers: write it like --stage 0,1.") from None
+    if any(card < 0 for card in cards):
+        raise OperatorError(f"--stage {text} names a card below 0: cards are counted from 0.")
+    return cards
+
+
+def _partition(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in text.split(","))
+    except ValueError:
+        raise OperatorError(f"--layer-partition {text} is no list of numbers: write it like 14,18.") from None
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= 1_000_000_000:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 on")
+    return number
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is no port (1 to 65535)")
+    return number
+
+
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0 < number <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is no share of the card's memory (above 0, at most 1)")
+    return number
+
+
+def _length(text: str) -> int:
+    """vLLM's own spelling of lengths: 8k is 8,000 and 8K is 8,192 (vllm.engine.arg_utils.human_readable_int)."""
+    units = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
+    unit = units.get(text[-1:], 1)
+    try:
+        number = float(text[:-1]) * unit if unit > 1 else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is no number of tokens (8192, 8k, 128K)") from None
+    if not 1 <= number <= 10**9 or number != int(number):
+        raise argparse.ArgumentTypeError(f"{text} is no number of tokens from 1 on")
+    return int(number)

@@ -1,0 +1,144 @@
+"""Everything that the panel does with engines, away from the screen's thread.
+
+A runner's calls block, some for a minute (a stop that waits for workers to leave).  Each act runs on a daemon thread
+of its own and reports by message; one engine has one act at a time.  Leaving the panel abandons the threads: systemd,
+or the embedded runner's supervisor, goes on with what was asked.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from gpudeck.app.feeds import Backlog, Post
+from gpudeck.app.messages import (
+    ActBegan,
+    ActEnded,
+    PreviewArrived,
+    RunnerFailed,
+    RunnerOpened,
+    UnitChanged,
+    UnitsArrived,
+)
+from gpudeck.services.engine.types import LogFollower, LogLine, Runner
+from gpudeck.services.errors import OperatorError
+from gpudeck.services.plan.types import EngineSpec
+
+Act = Callable[[Runner], object]
+log = logging.getLogger(__name__)
+
+NO_RUNNER = "Engines can not be managed yet: the panel is still looking for systemd; try again in a moment."
+
+
+class EngineDesk:
+    """Opens the runner, watches its engines, follows their logs and does one act at a time to each."""
+
+    def __init__(self, open_runner: Callable[[], Runner], post: Post) -> None:
+        self._open_runner = open_runner
+        self._post = post
+        self._runner: Runner | None = None
+        self._lock = threading.Lock()
+        self._busy: set[str] = set()
+        self._followers: dict[str, LogFollower] = {}
+        self.logs: dict[str, Backlog[LogLine]] = {}
+
+    def open(self) -> None:
+        """Find a runner on a thread; RunnerOpened and UnitsArrived follow, or RunnerFailed."""
+        _in_thread("open-runner", self._open)
+
+    def _open(self) -> None:
+        try:
+            runner = self._open_runner()
+            runner.watch(lambda unit: self._post(UnitChanged(unit)))
+            self._runner = runner
+            self._post(RunnerOpened(runner.description))
+            self._post(UnitsArrived(runner.engines()))
+        except OperatorError as error:
+            self._post(RunnerFailed(str(error)))
+
+    def preview(self, spec: EngineSpec) -> None:
+        """Ask what installing `spec` would write; PreviewArrived follows."""
+
+        def ask() -> None:
+            try:
+                self._post(PreviewArrived(spec, self._required().preview(spec)))
+            except OperatorError as error:
+                self._post(PreviewArrived(spec, None, str(error)))
+
+        _in_thread("preview", ask)
+
+    def act(self, name: str, doing: str, act: Act) -> None:
+        """Do `act` to the engine; ActBegan, ActEnded and a fresh UnitsArrived follow.
+
+        Raises OperatorError where something is being done to that engine already.
+        """
+        runner = self._required()
+        with self._lock:
+            if name in self._busy:
+                raise OperatorError(f"{name} is busy: wait until what was asked of it before is done.")
+            self._busy.add(name)
+        self._post(ActBegan(name, doing))
+
+        def do() -> None:
+            failure = None
+            try:
+                act(runner)
+            except OperatorError as error:
+                failure = str(error)
+            except Exception:
+                # A defect of ours must not leave the engine marked busy for ever; it is kept for the panel's log.
+                log.exception("%s %s", doing, name)
+                failure = f"{doing} {name} met a defect of gpudeck; its log says where."
+            finally:
+                with self._lock:
+                    self._busy.discard(name)
+            self._post(ActEnded(name, doing, failure))
+            self._refresh(runner)
+
+        _in_thread(f"{doing}-{name}", do)
+
+    def _refresh(self, runner: Runner) -> None:
+        try:
+            self._post(UnitsArrived(runner.engines()))
+        except OperatorError as error:
+            self._post(RunnerFailed(str(error)))
+
+    def follow(self, name: str) -> Backlog[LogLine]:
+        """Follow the log of the engine's present run from its beginning; what was followed before ends."""
+        self.unfollow(name)
+        backlog: Backlog[LogLine] = Backlog()
+        self.logs[name] = backlog
+        follower = self._required().follow(name, backlog.extend)
+        self._followers[name] = follower
+        follower.start()
+        return backlog
+
+    def unfollow(self, name: str) -> None:
+        self.logs.pop(name, None)
+        follower = self._followers.pop(name, None)
+        if follower is not None:
+            # Ending a follower waits for its child process; the screen does not.
+            _in_thread(f"unfollow-{name}", follower.stop)
+
+    @property
+    def following(self) -> frozenset[str]:
+        return frozenset(self._followers)
+
+    def close(self) -> None:
+        """End followers and the runner's threads; no engine is touched."""
+        followers, self._followers = list(self._followers.values()), {}
+        enders = [_in_thread("unfollow", follower.stop) for follower in followers]
+        if self._runner is not None:
+            enders.append(_in_thread("close-runner", self._runner.close))
+        for ender in enders:
+            ender.join(2)
+
+    def _required(self) -> Runner:
+        if self._runner is None:
+            raise OperatorError(NO_RUNNER)
+        return self._runner
+
+
+def _in_thread(name: str, function: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=function, name=name, daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,20 @@
+"""Opening the panel: what is checked before the first frame, and what the panel is given."""
+
+import argparse
+import logging
+
+from gpudeck.app.terminal import guard_screen, require_terminal, speaks_unicode
+
+
+def open_panel(args: argparse.Namespace) -> int:
+    """Run the panel until the operator leaves; returns the exit code."""
+    require_terminal()
+    # Looked at before Textual is imported: a box file that can not be read is told on the plain terminal.
+    from gpudeck.app.panel import Panel, PanelSetup
+
+    setup = PanelSetup.from_args(args, ascii_only=bool(args.plain) or not speaks_unicode())
+    guard_screen()
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(threadName)s %(message)s")
+    panel = Panel(setup)
+    panel.run()
+    return panel.return_code or 0

@@ -1,0 +1,82 @@
+"""What arrives at the panel from its feeds and desks.  What a person does arrives as gpudeck.widgets.messages."""
+
+from textual.message import Message
+
+from gpudeck.services.engine.types import UnitPreview, UnitState
+from gpudeck.services.models.types import ModelFacts, ShelfEntry
+from gpudeck.services.plan.types import EngineSpec
+
+
+class BoxArrived(Message):
+    """A new snapshot, or trouble, lies in the box feed's slot."""
+
+
+class RunnerOpened(Message):
+    """Engines can be run: `description` says by whom."""
+
+    def __init__(self, description: str) -> None:
+        self.description = description
+        super().__init__()
+
+
+class RunnerFailed(Message):
+    def __init__(self, sentence: str) -> None:
+        self.sentence = sentence
+        super().__init__()
+
+
+class UnitsArrived(Message):
+    """All engines that there are."""
+
+    def __init__(self, units: tuple[UnitState, ...]) -> None:
+        self.units = units
+        super().__init__()
+
+
+class UnitChanged(Message):
+    def __init__(self, unit: UnitState) -> None:
+        self.unit = unit
+        super().__init__()
+
+
+class ActBegan(Message):
+    """The panel began to do something to an engine: `doing` is a word like "stopping"."""
+
+    def __init__(self, name: str, doing: str) -> None:
+        self.name = name
+        self.doing = doing
+        super().__init__()
+
+
+class ActEnded(Message):
+    """It is done, or `failure` says in one sentence why not."""
+
+    def __init__(self, name: str, doing: str, failure: str | None) -> None:
+        self.name = name
+        self.doing = doing
+        self.failure = failure
+        super().__init__()
+
+
+class PreviewArrived(Message):
+    """What installing the spec would write; `failure` where that can not be told."""
+
+    def __init__(self, spec: EngineSpec, preview: UnitPreview | None, failure: str | None = None) -> None:
+        self.spec = spec
+        self.preview = preview
+        self.failure = failure
+        super().__init__()
+
+
+class ModelRead(Message):
+    def __init__(self, path: str, model: ModelFacts | None, failure: str | None = None) -> None:
+        self.path = path
+        self.model = model
+        self.failure = failure
+        super().__init__()
+
+
+class ShelfSearched(Message):
+    def __init__(self, entries: tuple[ShelfEntry, ...]) -> None:
+        self.entries = entries
+        super().__init__()

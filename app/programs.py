@@ -1,0 +1,40 @@
+"""What runs as the engine: the vLLM of this machine, or the demo's simulated one."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpudeck.app import places
+
+
+@dataclass(frozen=True, slots=True)
+class EngineProgram:
+    """The words before `serve`, and variables that its engines need; `found` is False where no vLLM was found."""
+
+    words: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...] = ()
+    found: bool = True
+
+
+def engine_program(*, demo: bool) -> EngineProgram:
+    """The program of new engines."""
+    if demo:
+        loads = places.demo_loads()
+        loads.mkdir(parents=True, exist_ok=True)
+        return EngineProgram(
+            (sys.executable, "-m", "gpudeck.services.simulator"), (("GPUDECK_SIMULATED_LOADS", str(loads)),)
+        )
+    from gpudeck.services.engine.program import find_vllm
+
+    found = find_vllm()
+    return EngineProgram(found or ("vllm",), found=found is not None)
+
+
+def model_roots(*, demo: bool) -> tuple[Path, ...] | None:
+    """Where models are looked for: None leaves the places of models.shelf; a demo makes its own, without weights."""
+    if not demo:
+        return None
+    from gpudeck.services.simulator.models import make_models
+
+    make_models(places.demo_models())
+    return (places.demo_models(),)

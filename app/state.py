@@ -1,0 +1,165 @@
+"""What the panel knows, as one immutable value, and the pure steps from one to the next."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from gpudeck.app.programs import EngineProgram
+from gpudeck.services.box.types import MIB, Box, Snapshot
+from gpudeck.services.engine.phases import Phase, Progress
+from gpudeck.services.engine.types import UnitState
+from gpudeck.services.models.types import ModelFacts
+from gpudeck.services.plan.findings import Judgement
+from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
+
+# Memory in use moves by a few MiB all the time; the verdict should not flicker with it.
+_USED_STEP = 64 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The plan on the board: an engine that may not exist yet."""
+
+    name: str = ""
+    model: ModelFacts | None = None
+    placement: Placement = field(default_factory=Placement)
+    options: EngineOptions = field(default_factory=EngineOptions)
+    layer_partition: tuple[int, ...] | None = None
+
+    def spec(self, program: EngineProgram) -> EngineSpec:
+        """The spec that starting this draft would install."""
+        return EngineSpec(
+            name=self.name,
+            model=self.model.path if self.model else "",
+            placement=self.placement,
+            options=self.options,
+            layer_partition=self.layer_partition,
+            program=program.words,
+            environment=program.environment,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """One engine: what its runner says, and what its log and its port say."""
+
+    unit: UnitState
+    progress: Progress = field(default_factory=Progress)
+    ready: bool = False
+    served: tuple[str, ...] = ()  # model names that /v1/models lists
+    failure: str | None = None  # the decisive line of a start that failed
+    busy: str | None = None  # what the panel is doing to it: "stopping"
+
+    @property
+    def word(self) -> str:
+        """The one word for its state, the same everywhere."""
+        if self.busy:
+            return self.busy
+        if self.unit.active == "failed":
+            return "failed"
+        if self.unit.active == "deactivating":
+            return "stopping"
+        if self.unit.active in ("active", "reloading"):
+            return "ready" if self.ready else "starting"
+        if self.unit.active == "activating":
+            return "restarting" if self.unit.sub.startswith("auto-restart") else "starting"
+        return "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class DeckState:
+    """Everything that the screen shows."""
+
+    program: EngineProgram
+    snapshot: Snapshot | None = None
+    trouble: str | None = None  # why there are no readings, in one sentence
+    draft: Draft = field(default_factory=Draft)
+    judgement: Judgement = field(default_factory=Judgement)
+    engines: Mapping[str, EngineInfo] = field(default_factory=dict)
+    selected: str | None = None
+    runner: str = "looking for systemd"
+    runner_trouble: str | None = None
+
+    @property
+    def box(self) -> Box | None:
+        return self.snapshot.box if self.snapshot else None
+
+    @property
+    def engine(self) -> EngineInfo | None:
+        """The engine that log and chat belong to."""
+        return self.engines.get(self.selected) if self.selected else None
+
+    def used(self) -> dict[int, int]:
+        """Bytes in use on each card by others than the drafted engine itself, in steps that do not flicker."""
+        if self.snapshot is None:
+            return {}
+        return {
+            reading.gpu: max(
+                0,
+                (reading.memory_used_bytes or 0)
+                - sum(
+                    process.memory_bytes or 0
+                    for process in reading.processes
+                    if self.draft.name and process.engine == self.draft.name
+                ),
+            )
+            // _USED_STEP
+            * _USED_STEP
+            for reading in self.snapshot.readings
+        }
+
+
+def with_units(state: DeckState, units: tuple[UnitState, ...]) -> DeckState:
+    """The engines are exactly these; what was known of those that stay is kept."""
+    engines = {unit.name: _with_unit(state.engines.get(unit.name), unit) for unit in units}
+    return _reselected(replace(state, engines=engines))
+
+
+def with_unit(state: DeckState, unit: UnitState) -> DeckState:
+    """One engine's unit changed."""
+    engines = dict(state.engines)
+    if unit.active == "inactive" and not unit.managed and unit.name not in engines:
+        return state
+    engines[unit.name] = _with_unit(engines.get(unit.name), unit)
+    return _reselected(replace(state, engines=engines))
+
+
+def without_engine(state: DeckState, name: str) -> DeckState:
+    return _reselected(replace(state, engines={key: value for key, value in state.engines.items() if key != name}))
+
+
+def with_engine(state: DeckState, name: str, **changes: object) -> DeckState:
+    """Change fields of one engine's info; nothing happens where there is no such engine."""
+    if name not in state.engines:
+        return state
+    return replace(state, engines={**state.engines, name: replace(state.engines[name], **changes)})  # type: ignore[arg-type]
+
+
+def _with_unit(before: EngineInfo | None, unit: UnitState) -> EngineInfo:
+    if before is None:
+        return EngineInfo(unit)
+    if before.unit.main_pid != unit.main_pid and unit.main_pid is not None:
+        # Another process: what the log and the port said belongs to the one before.
+        return EngineInfo(unit, busy=before.busy)
+    if not unit.alive:
+        return replace(before, unit=unit, ready=False, served=())
+    return replace(before, unit=unit)
+
+
+def _reselected(state: DeckState) -> DeckState:
+    """Keep an engine selected while there is one."""
+    if state.selected in state.engines:
+        return state
+    alive = [name for name, info in state.engines.items() if info.unit.alive]
+    return replace(state, selected=next(iter([*alive, *state.engines]), None))
+
+
+__all__ = [
+    "DeckState",
+    "Draft",
+    "EngineInfo",
+    "Phase",
+    "with_engine",
+    "with_unit",
+    "with_units",
+    "without_engine",
+]

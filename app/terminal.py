@@ -1,0 +1,50 @@
+"""What the terminal can do, found out before anything is drawn on it."""
+
+import codecs
+import locale
+import os
+import sys
+
+from gpudeck.app import places
+from gpudeck.services.errors import OperatorError
+
+
+def require_terminal() -> None:
+    """Refuse, in one sentence, a standard output that no panel can be drawn on."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise OperatorError(
+            "The panel needs a terminal; the commands do not: gpudeck box, gpudeck plan, gpudeck --help."
+        )
+    if os.environ.get("TERM", "") in ("", "dumb", "unknown"):
+        raise OperatorError(
+            f"TERM={os.environ.get('TERM', '')} can not place a cursor, so the panel can not be drawn; "
+            "use the commands (gpudeck --help) or set TERM to what your terminal is."
+        )
+
+
+def speaks_unicode() -> bool:
+    """Whether the locale lets the terminal show box drawing; elsewhere the panel is drawn in ASCII."""
+    try:
+        return codecs.lookup(locale.getpreferredencoding(False)).name == "utf-8"
+    except LookupError:
+        return False
+
+
+def guard_screen() -> None:
+    """Keep the screen for Textual alone.
+
+    Textual draws on file descriptor 2, and so does every C library that complains.  Textual gets a duplicate of the
+    terminal; descriptor 2 itself goes to the panel's log from here on.
+    """
+    sys.stderr.flush()
+    screen = os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding, errors="backslashreplace")
+    log = places.panel_log()
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        # Begun anew at each start: it is of use only after a mishap of the session just ended.
+        target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    except OSError:
+        target = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    os.dup2(target, 2)
+    os.close(target)
+    sys.__stderr__ = screen  # type: ignore[misc]
