@@ -1,0 +1,41 @@
+"""`gpudeck install …`: write the unit, after saying what that does."""
+
+import argparse
+
+from gpudeck.app.commands import unit
+from gpudeck.app.commands.common import runner_for
+from gpudeck.app.commands.confirm import confirmed
+from gpudeck.services.errors import OperatorError
+from gpudeck.services.plan.findings import Severity, VerdictState
+from gpudeck.services.text import printable
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    unit.arguments(parser)
+    parser.add_argument("--enable", action="store_true", help="start it at every boot")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--force", action="store_true", help="install a plan that is blocked, too")
+
+
+def run(args: argparse.Namespace) -> int:
+    spec, judgement = unit.judged_spec(args)
+    for finding in judgement.findings:
+        print(f"{finding.severity.value}: {printable(finding.message)} [{finding.rule}]")
+    if judgement.state is VerdictState.BLOCKED and not args.force:
+        worst = next(finding for finding in judgement.findings if finding.severity is Severity.ERROR)
+        raise OperatorError(f"The plan is blocked ({worst.rule}); {worst.fix or 'change it'}, or give --force.")
+    runner = runner_for(args)
+    try:
+        preview = runner.preview(spec)
+        if preview.unchanged:
+            print(f"{preview.path} is installed already, line for line.")
+            return 0
+        print(unit.difference(preview) if preview.existing else preview.text)
+        enabling = " and has it started at every boot" if args.enable else ""
+        if not confirmed(f"This writes {preview.path}{enabling}.", yes=args.yes):
+            return 1
+        runner.install(spec, enable=args.enable)
+        print(f"Installed.  Start it with: gpudeck start {spec.name}")
+    finally:
+        runner.close()
+    return 0

@@ -1,0 +1,28 @@
+"""`gpudeck remove NAME`: stop an engine and delete its unit."""
+
+import argparse
+
+from gpudeck.app.commands.common import known_engine, runner_for
+from gpudeck.app.commands.confirm import confirmed
+from gpudeck.services.errors import OperatorError
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the engine")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def run(args: argparse.Namespace) -> int:
+    runner = runner_for(args)
+    try:
+        state = known_engine(runner, args.name)
+        if not state.managed:
+            raise OperatorError(f"{state.unit} was not written by gpudeck, so gpudeck does not delete it.")
+        running = "stops the running engine and " if state.alive else ""
+        if not confirmed(f"This {running}deletes {state.unit}.", yes=args.yes):
+            return 1
+        runner.remove(state.name)
+        print(f"{state.unit} is removed.")
+    finally:
+        runner.close()
+    return 0

@@ -1,0 +1,65 @@
+"""`gpudeck unit …`: the unit that would be installed, and what would change."""
+
+import argparse
+import difflib
+
+from gpudeck.app.commands.common import add_spec_options, placement_from, read_box, runner_for, spec_from, used_memory
+from gpudeck.services.engine.types import UnitPreview
+from gpudeck.services.errors import OperatorError
+from gpudeck.services.models.read import read_model
+from gpudeck.services.plan.findings import Judgement, VerdictState
+from gpudeck.services.plan.naming import checked_name, name_for
+from gpudeck.services.plan.propose import propose
+from gpudeck.services.plan.types import EngineSpec, Placement
+from gpudeck.services.rules.judge import judge
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add_spec_options(parser)
+    parser.add_argument("--name", help="the engine's name (default: from the model's)")
+
+
+def run(args: argparse.Namespace) -> int:
+    spec, judgement = judged_spec(args)
+    preview = preview_of(args, spec)
+    print(difference(preview) if preview.existing and not preview.unchanged else preview.text)
+    return 1 if judgement.state is VerdictState.BLOCKED else 0
+
+
+def judged_spec(args: argparse.Namespace) -> tuple[EngineSpec, Judgement]:
+    """The spec that the arguments name, on the best placement where they give none, and what is found about it."""
+    model = read_model(args.model)
+    snapshot = read_box(args)
+    name = checked_name(args.name) if args.name else name_for(model.name, ())
+    used = used_memory(snapshot)
+    placement = placement_from(args)
+    if placement is None:
+        proposals = propose(snapshot.box, model, spec_from(args, model, Placement(), name), used)
+        if not proposals:
+            raise OperatorError(
+                f"No placement of {model.name} on this box would start: gpudeck plan {args.model} --stage 0 says why."
+            )
+        spec, judgement, _why = proposals[0]
+        return spec, judgement
+    spec = spec_from(args, model, placement, name)
+    return spec, judge(snapshot.box, model, spec, used=used)
+
+
+def preview_of(args: argparse.Namespace, spec: EngineSpec) -> UnitPreview:
+    runner = runner_for(args)
+    try:
+        return runner.preview(spec)
+    finally:
+        runner.close()
+
+
+def difference(preview: UnitPreview) -> str:
+    """What would change in the unit that stands there, as a unified diff."""
+    return "".join(
+        difflib.unified_diff(
+            (preview.existing or "").splitlines(keepends=True),
+            preview.text.splitlines(keepends=True),
+            f"{preview.path} (installed)",
+            f"{preview.path} (would be)",
+        )
+    )
