@@ -66,6 +66,7 @@ class Box:
     driver: str | None = None
     cuda: str | None = None  # the newest CUDA that the driver runs: "13.0"
     host_memory_bytes: int | None = None
+    faults: tuple[str, ...] = ()  # one sentence for each card that the driver counts and that could not be opened
 
     def gpu(self, index: int) -> Gpu | None:
         return next((gpu for gpu in self.gpus if gpu.index == index), None)
@@ -91,6 +92,7 @@ class GpuProcess:
     engine: str | None = None  # the gpudeck or vLLM engine that it belongs to
     tp_rank: int | None = None
     pp_rank: int | None = None
+    dp_rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

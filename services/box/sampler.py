@@ -1,0 +1,109 @@
+"""The thread that reads the box at a steady beat."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from gpudeck.services.box.types import BoxSource, Snapshot
+from gpudeck.services.errors import OperatorError
+
+RETRY_S = 3.0  # between two tries to open a box that could not be read
+_PATIENCE_S = 0.5  # how long stop() waits for a read in progress
+
+
+class Sampler:
+    """Opens a source, reads it every `interval` seconds, and hands each snapshot to `deliver`.
+
+    `deliver` is called on the sampler's own thread, with a Snapshot, or with an OperatorError when the box can not be
+    read; the same error is not delivered twice in a row, and opening is tried again every RETRY_S, so that a driver
+    that comes back is found.  How old the last snapshot is tells `Snapshot.at`: while a driver call hangs nothing is
+    delivered.
+    """
+
+    def __init__(
+        self,
+        source: BoxSource,
+        deliver: Callable[[Snapshot | OperatorError], None],
+        interval: float = 1.0,
+        retry: float = RETRY_S,
+    ) -> None:
+        self._source = source
+        self._deliver = deliver
+        self._interval = interval
+        self._retry = retry
+        self._wake = threading.Event()
+        self._stopped = threading.Event()
+        self._handing = threading.Lock()  # held while `deliver` runs, so that none runs after stop()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def interval(self) -> float:
+        """Seconds from the beginning of one read to that of the next; may be set while it runs."""
+        return self._interval
+
+    @interval.setter
+    def interval(self, seconds: float) -> None:
+        self._interval = seconds
+        self._wake.set()
+
+    def start(self) -> None:
+        """Begin.  A sampler runs once."""
+        assert self._thread is None, "a sampler runs once"
+        self._thread = threading.Thread(target=self._run, name="gpudeck-box", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Read now, not at the next beat."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End; nothing is delivered after it returns, which takes less than a second.
+
+        A driver call that hangs is left to the thread, which closes the source and ends when the call returns.
+        """
+        self._stopped.set()
+        self._wake.set()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_PATIENCE_S)
+
+    def _run(self) -> None:
+        told: str | None = None
+        while not self._stopped.is_set():
+            try:
+                self._source.open()
+                try:
+                    self._read_until_stopped()
+                finally:
+                    self._source.close()
+            except OperatorError as error:
+                if str(error) != told:
+                    self._hand(error)
+                told = str(error)
+            except Exception as error:  # noqa: BLE001 (a defect must not freeze the screen in silence)
+                if repr(error) != told:
+                    self._hand(OperatorError(f"Reading the box failed inside gpudeck, please report it: {error!r}."))
+                told = repr(error)
+            if not self._stopped.is_set():
+                self._sleep(self._retry)
+
+    def _read_until_stopped(self) -> None:
+        due = time.monotonic()
+        while not self._stopped.is_set():
+            self._hand(self._source.read())
+            due += self._interval
+            now = time.monotonic()
+            if due < now:
+                # A slow driver: beats that were missed are not caught up with.
+                due = now
+            self._sleep(due - now)
+            due = min(due, time.monotonic())
+
+    def _sleep(self, seconds: float) -> None:
+        if self._wake.wait(seconds):
+            self._wake.clear()
+
+    def _hand(self, outcome: Snapshot | OperatorError) -> None:
+        with self._handing:
+            if not self._stopped.is_set():
+                self._deliver(outcome)
