@@ -1,0 +1,1 @@
+"""The box's cards, live: one widget for all of them."""

@@ -1,0 +1,190 @@
+"""Every card of the box in one scrolling view."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+
+from gpudeck.services.box.types import Reading, Snapshot
+from gpudeck.services.text import printable
+from gpudeck.widgets.cards import rows
+from gpudeck.widgets.glyphs import Glyphs, wrap
+from gpudeck.widgets.lines import Line, LineView, under
+from gpudeck.widgets.messages import CardChosen
+
+HISTORY = 64  # readings that the sparkline can look back on
+
+
+class BoxCards(LineView):
+    """The cards live: full where they all fit, else a row or two each with the chosen one unfolded.
+
+    Moving the cursor shows nothing else; Space or Enter on a card, or a click on the chosen one, posts `CardChosen`.
+    """
+
+    HELP = """
+    ## The cards of this box
+
+    Each card with its utilisation, memory, temperature, power, and who holds memory on it.  Where the cards do not all
+    fit, each takes a row or two, and the chosen one unfolds.  **Space** takes the chosen card to the board.
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False, id="cards.up"),
+        Binding("down,j", "move(1)", "Down", show=False, id="cards.down"),
+        Binding("home,g", "move_to(0)", "First", show=False, id="cards.first"),
+        Binding("end,G", "move_to(-1)", "Last", show=False, id="cards.last"),
+        Binding("space,enter", "choose", "Take to the board", id="cards.choose"),
+    ]
+    DEFAULT_CSS = """
+    BoxCards { height: 1fr; width: 1fr; min-width: 24; overflow-x: hidden; }
+    """
+
+    def __init__(
+        self,
+        *,
+        glyphs: Glyphs | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._glyphs = glyphs or Glyphs.unicode()
+        self._snapshot: Snapshot | None = None
+        self._stale: float | None = None
+        self._trouble: str | None = None
+        self._history: dict[int, deque[float | None]] = {}
+        self._chosen: int | None = None
+        self._owners: list[int | None] = []  # the card that each row belongs to
+
+    @property
+    def chosen(self) -> int | None:
+        """The index of the card under the cursor."""
+        return self._chosen
+
+    def show(self, snapshot: Snapshot, *, stale: float | None = None) -> None:
+        """Show a snapshot; `stale` is its age in seconds where it is older than it should be."""
+        if self._snapshot is None or snapshot.at != self._snapshot.at:
+            for reading in snapshot.readings:
+                past = self._history.setdefault(reading.gpu, deque(maxlen=HISTORY))
+                value = reading.utilization_percent
+                past.append(None if value is None else value / 100)
+        self._snapshot, self._stale, self._trouble = snapshot, stale, None
+        indices = [gpu.index for gpu in snapshot.box.gpus]
+        if self._chosen not in indices:
+            self._chosen = indices[0] if indices else None
+        self._draw()
+
+    def show_trouble(self, sentence: str) -> None:
+        """Say why there are no readings; the last ones stay in view, greyed."""
+        self._trouble = sentence
+        self._draw()
+
+    def use_glyphs(self, glyphs: Glyphs) -> None:
+        self._glyphs = glyphs
+        self._draw()
+
+    def choose(self, gpu: int) -> None:
+        """Put the cursor on a card."""
+        self._chosen = gpu
+        self._draw()
+        if gpu in self._owners:
+            last = len(self._owners) - 1 - self._owners[::-1].index(gpu)
+            self.keep_visible(self._owners.index(gpu), last)
+
+    def action_move(self, step: int) -> None:
+        indices = self._indices()
+        if self._chosen in indices:
+            self.choose(indices[min(max(indices.index(self._chosen) + step, 0), len(indices) - 1)])
+
+    def action_move_to(self, position: int) -> None:
+        indices = self._indices()
+        if indices:
+            self.choose(indices[position])
+
+    def action_choose(self) -> None:
+        if self._chosen is not None:
+            self.post_message(CardChosen(self._chosen))
+
+    def on_click(self, event: events.Click) -> None:
+        row = event.y + self.scroll_offset.y
+        gpu = self._owners[row] if 0 <= row < len(self._owners) else None
+        if gpu is None:
+            return
+        if gpu == self._chosen and event.chain == 2:
+            self.action_choose()
+        else:
+            self.choose(gpu)
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def on_focus(self) -> None:
+        self._draw()
+
+    def on_blur(self) -> None:
+        self._draw()
+
+    def _indices(self) -> list[int]:
+        return [] if self._snapshot is None else [gpu.index for gpu in self._snapshot.box.gpus]
+
+    def _draw(self) -> None:
+        width = self.size.width
+        if not width:
+            return
+        lines: list[Line] = [((line, "error"),) for line in self._notice(width)]
+        owners: list[int | None] = [None] * len(lines)
+        for gpu, block in self._blocks(width, self.size.height - len(lines)):
+            for line in block:
+                dim = self._trouble is not None or self._stale is not None
+                lines.append(_greyed(line) if dim else line)
+                owners.append(gpu)
+        self._owners = owners
+        self.show_lines(lines)
+
+    def _notice(self, width: int) -> list[str]:
+        glyphs = self._glyphs
+        if self._trouble is not None:
+            text = f"{glyphs.blocked} {printable(self._trouble)}"
+        elif self._stale is not None:
+            text = f"{glyphs.caution} These readings are {self._stale:.0f} s old."
+        elif self._snapshot is None:
+            text = "Reading the cards" + glyphs.ellipsis
+        elif not self._snapshot.box.gpus:
+            text = f"{glyphs.caution} This box has no GPU."
+        else:
+            return []
+        return wrap(text, width)
+
+    def _blocks(self, width: int, height: int) -> list[tuple[int, list[Line]]]:
+        """The rows of each card, at the density that the room allows."""
+        snapshot = self._snapshot
+        if snapshot is None:
+            return []
+        views = [
+            rows.CardView(
+                snapshot.box,
+                gpu,
+                snapshot.reading(gpu.index) or Reading(gpu.index),
+                self._history.get(gpu.index, ()),
+                chosen=self.has_focus and gpu.index == self._chosen,
+                glyphs=self._glyphs,
+            )
+            for gpu in snapshot.box.gpus
+        ]
+        unfolded = [(view.gpu.index, rows.full(view, width)) for view in views]
+        if sum(len(block) + 1 for _, block in unfolded) - 1 <= height or len(views) == 1:
+            return [
+                (gpu, block if number == len(views) - 1 else [*block, ()])
+                for number, (gpu, block) in enumerate(unfolded)
+            ]
+        short: Callable[[rows.CardView, int], list[Line]] = (
+            rows.one_row if width >= rows.ONE_ROW_WIDTH else rows.two_rows
+        )
+        return [
+            (gpu, [under(line, "cursor", width) for line in block] if view.chosen else short(view, width))
+            for (gpu, block), view in zip(unfolded, views, strict=True)
+        ]
+
+
+def _greyed(line: Line) -> Line:
+    return tuple((text, "muted track" if "track" in names else "muted") for text, names in line)

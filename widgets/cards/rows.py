@@ -1,0 +1,183 @@
+"""One card as rows of text, at three densities; pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpudeck.services.box.types import Box, Gpu, Reading
+from gpudeck.services.text import printable
+from gpudeck.widgets.cards import facts
+from gpudeck.widgets.glyphs import Glyphs, card_name, gib, joined, wrap
+from gpudeck.widgets.lines import Line, spread, width_of
+
+ONE_ROW_WIDTH = 76  # cells that a card needs to be told on a single row
+MOST_PROCESSES = 4
+INDENT = "    "
+
+
+@dataclass(frozen=True, slots=True)
+class CardView:
+    """All that the rows of one card are made from.  `history` holds past utilisation, 0 to 1, newest last."""
+
+    box: Box
+    gpu: Gpu
+    reading: Reading
+    history: Sequence[float | None]
+    chosen: bool
+    glyphs: Glyphs
+
+    @property
+    def edge(self) -> tuple[str, str]:
+        return (self.glyphs.edge if self.chosen else " ", "primary")
+
+    @property
+    def number(self) -> tuple[str, str]:
+        return (f"{self.gpu.index:<2} ", "strong")
+
+
+def meter(fraction: float | None, width: int, style: str, glyphs: Glyphs) -> Line:
+    """A bar on its track; an unknown fraction leaves the track empty."""
+    filled = "" if fraction is None else glyphs.bar(fraction, width)
+    rest = glyphs.fill[0] * (width - len(filled))
+    return ((filled, f"{style} track"), (rest, "faint track"))
+
+
+def full(card: CardView, width: int) -> list[Line]:
+    """A card on about five rows: who it is, what it does, what it holds, how it fares, and for whom."""
+    glyphs, gpu, reading = card.glyphs, card.gpu, card.reading
+    facts_right = joined(
+        (
+            str(gpu.compute_capability),
+            f"{gib(gpu.memory_bytes, 0)} GiB",
+            facts.links_in_short(card.box, gpu, glyphs),
+        ),
+        glyphs.dot,
+    )
+    name_room = max(8, width - 5 - len(facts_right) - 1)
+    name = glyphs.cut(card_name(printable(gpu.name)), name_room)
+    rows: list[Line] = [
+        spread(
+            (card.edge, card.number, (name, "strong")),
+            ((glyphs.cut(facts_right, width - 5 - len(name) - 1), "muted"),),
+            width,
+        )
+    ]
+    if reading.fault is not None:
+        rows += _fault(card, width)
+    value_width = 18
+    bar_width = min(32, max(4, width - len(INDENT) - 5 - 2 - value_width))
+    trend_width = max(0, width - len(INDENT) - 5 - bar_width - 2 - 7)
+    utilization = reading.utilization_percent
+    rows.append(
+        (
+            card.edge,
+            (INDENT[1:], ""),
+            ("util ", "muted"),
+            *meter(None if utilization is None else utilization / 100, bar_width, "primary", glyphs),
+            (f"  {facts.percent(utilization):<5}  ", "text"),
+            (glyphs.sparkline(card.history, min(trend_width, 32)).lstrip(), "primary"),
+        )
+    )
+    rows.append(
+        (
+            card.edge,
+            (INDENT[1:], ""),
+            ("mem  ", "muted"),
+            *meter(facts.share(reading, gpu), bar_width, "accent", glyphs),
+            (f"  {facts.memory(reading, gpu)}", "text"),
+        )
+    )
+    health = joined((facts.temperature(reading, glyphs), facts.power(reading, gpu)), glyphs.dot)
+    rows.append((card.edge, (INDENT[1:] + health, "muted"), *_throttle(card, width - len(INDENT) - len(health))))
+    return [*rows, *_processes(card, width)]
+
+
+def one_row(card: CardView, width: int) -> list[Line]:
+    """A card on a single row of at least `ONE_ROW_WIDTH` cells."""
+    glyphs, gpu, reading = card.glyphs, card.gpu, card.reading
+    spare = width - ONE_ROW_WIDTH
+    name_width = min(24, 15 + spare // 4)
+    bar_width = min(16, 6 + spare // 4)
+    name = glyphs.fit(card_name(printable(gpu.name)), name_width)
+    head: Line = (card.edge, card.number, (f"{name} ", "strong"))
+    if reading.fault is not None:
+        room = width - width_of(head) - 2
+        return [(*head, (f"{glyphs.blocked} {glyphs.cut(printable(reading.fault), room)}", "error"))]
+    utilization = reading.utilization_percent
+    row: Line = (
+        *head,
+        *meter(None if utilization is None else utilization / 100, bar_width, "primary", glyphs),
+        (f" {facts.percent(utilization):>5} ", "text"),
+        *meter(facts.share(reading, gpu), bar_width, "accent", glyphs),
+        (f" {gib(reading.memory_used_bytes):>5}/{gib(gpu.memory_bytes):<5} ", "text"),
+        (f"{facts.temperature(reading, glyphs):>6} ", "muted"),
+        (f"{'n/a' if reading.power_w is None else format(reading.power_w, '.0f'):>4} W ", "muted"),
+    )
+    return [(*row, *_remarks(card, width - width_of(row)))]
+
+
+def two_rows(card: CardView, width: int) -> list[Line]:
+    """A card on two rows, for a pane too narrow for one."""
+    glyphs, gpu, reading = card.glyphs, card.gpu, card.reading
+    health = joined((facts.temperature(reading, glyphs), f"{facts.power(reading, gpu)}"), glyphs.dot)
+    name = glyphs.cut(card_name(printable(gpu.name)), max(6, width - 5 - len(health) - 1))
+    first: Line = (card.edge, card.number, (name, "strong"))
+    if reading.fault is not None:
+        return [first, *_fault(card, width)[:1]]
+    remarks = _remarks(card, width - width_of(first) - len(health) - 3)
+    top = spread((*first, (" ", ""), *remarks), ((health, "muted"),), width)
+    memory = f"{gib(reading.memory_used_bytes)}/{gib(gpu.memory_bytes)}"
+    bar_width = max(3, (width - 4 - 7 - 1 - len(memory) - 1) // 2)
+    utilization = reading.utilization_percent
+    bottom: Line = (
+        card.edge,
+        (INDENT[1:], ""),
+        *meter(None if utilization is None else utilization / 100, bar_width, "primary", glyphs),
+        (f" {facts.percent(utilization):>5} ", "text"),
+        *meter(facts.share(reading, gpu), bar_width, "accent", glyphs),
+        (f" {memory}", "text"),
+    )
+    return [top, bottom]
+
+
+def _fault(card: CardView, width: int) -> list[Line]:
+    lines = wrap(printable(card.reading.fault or ""), width - len(INDENT) - 2)
+    signs = [card.glyphs.blocked, *" " * (len(lines) - 1)]
+    return [(card.edge, (f"{INDENT[1:]}{sign} {line}", "error")) for sign, line in zip(signs, lines, strict=True)]
+
+
+def _throttle(card: CardView, room: int) -> Line:
+    if not card.reading.throttle_reasons:
+        return ()
+    reasons = ", ".join(map(printable, card.reading.throttle_reasons))
+    text = card.glyphs.cut(f"{card.glyphs.caution} {reasons}", room - 3)
+    return ((f" {card.glyphs.dot} ", "muted"), (text, "warning")) if text else ()
+
+
+def _remarks(card: CardView, room: int) -> Line:
+    """What a short row still tells: a brake on the clocks first, then who uses the card."""
+    if room < 3:
+        return ()
+    glyphs = card.glyphs
+    brake = f"{glyphs.caution} {printable(card.reading.throttle_reasons[0])} " if card.reading.throttle_reasons else ""
+    brake = glyphs.cut(brake, room)
+    return ((brake, "warning"), (glyphs.cut(facts.holders(card.reading), room - len(brake)), "muted"))
+
+
+def _processes(card: CardView, width: int) -> list[Line]:
+    glyphs, processes = card.glyphs, card.reading.processes
+    shown = processes if len(processes) <= MOST_PROCESSES else processes[: MOST_PROCESSES - 1]
+    rows = []
+    for process in shown:
+        size = "n/a" if process.memory_bytes is None else f"{gib(process.memory_bytes)} GiB"
+        room = width - len(INDENT) - 2 - len(size) - 2
+        who = glyphs.cut(facts.process_in_short(process, glyphs), room)
+        left: Line = (
+            card.edge,
+            (f"{INDENT[1:]}{glyphs.branch} ", "faint"),
+            (who, "text" if process.engine else "muted"),
+        )
+        rows.append(spread(left, ((size, "muted"),), width))
+    if len(shown) < len(processes):
+        hidden = f"{INDENT[1:]}{glyphs.branch} {len(processes) - len(shown)} more"
+        rows.append((card.edge, (hidden, "muted")))
+    return rows

@@ -1,0 +1,75 @@
+"""What widgets tell the app: a person's wish, as data.  Nothing here acts."""
+
+from textual.message import Message
+
+from gpudeck.services.plan.findings import Finding, Judgement
+from gpudeck.services.plan.types import Placement
+
+
+class PlacementChanged(Message):
+    """The operator changed the placement on the board: a drop, undo, redo, or other copies."""
+
+    def __init__(self, placement: Placement) -> None:
+        super().__init__()
+        self.placement = placement
+
+
+class PlacementPreviewed(Message):
+    """A lifted card hovers over a target: what a drop would make.  None of both once the card is down again."""
+
+    def __init__(self, placement: Placement | None, judgement: Judgement | None) -> None:
+        super().__init__()
+        self.placement = placement
+        self.judgement = judgement
+
+
+class CardChosen(Message):
+    """Space or Enter on a card of the box, or a click on the chosen one: take it to the board."""
+
+    def __init__(self, gpu: int) -> None:
+        super().__init__()
+        self.gpu = gpu
+
+
+class FixRequested(Message):
+    """The operator asks for the fix of a finding."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__()
+        self.finding = finding
+
+
+class LogSearchAsked(Message):
+    """The operator wants to type a search (from LogView to its pane)."""
+
+
+class LogChanged(Message):
+    """What the log's frame says may have changed (from LogView to its pane)."""
+
+
+class ChatSubmitted(Message):
+    """A message to the engine, as it was typed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class ChatCancelled(Message):
+    """The answer that is coming is no longer wanted."""
+
+
+class EngineHighlighted(Message):
+    """The cursor of the engine list stands on this engine now."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
+class EngineSelected(Message):
+    """Enter on an engine, or a click on the one that the cursor stands on."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
