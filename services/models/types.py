@@ -96,6 +96,7 @@ class ModelFacts:
     experts: Experts | None = None
     multimodal: bool = False  # judged by its text part
     gated_mlp: bool = True  # gate and up projections beside the down projection, as in Llama
+    rope_cache_elements: int = 0  # the table of rotary positions that vLLM keeps on every rank
     weights: WeightLayout | None = field(default=None, repr=False)
 
     def kind(self, layer: int) -> str:
