@@ -45,6 +45,7 @@ class Gpu:
     cpu_affinity: str | None = None  # "0-55,112-167"
     power_limit_w: float | None = None
     memory_bandwidth_gbs: float | None = None
+    memory_reserved_bytes: int | None = None  # kept by the driver: CUDA's total is memory_bytes without it
 
 
 @dataclass(frozen=True, slots=True)
