@@ -46,7 +46,7 @@ def facts_from_config(config: Fields, name: str, path: str) -> ConfigFacts:
     if not architecture:
         guesses.append("config.json names no architecture")
     positions = text.maybe_whole("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
-    positions = positions or family.defaults.get("max_position_embeddings")
+    positions = _context_length(text, positions or family.defaults.get("max_position_embeddings"), model_type)
     return ConfigFacts(
         ModelFacts(
             name=name,
@@ -73,7 +73,7 @@ def facts_from_config(config: Fields, name: str, path: str) -> ConfigFacts:
             experts=shape.experts,
             multimodal=multimodal,
             gated_mlp=family.gated,
-            rope_cache_elements=0 if family.learned_positions else _rope_cache(text, shape, positions or 0),
+            rope_cache_elements=0 if family.learned_positions else _rope_cache(text, shape, positions, model_type),
             weights=count_weights(shape, quantization),
         ),
         shape,
@@ -236,23 +236,37 @@ def _kind_by_rule(text: Fields, rule: str, layer: int) -> str:
     return "sliding" if slides else "full"
 
 
-def _rope_cache(text: Fields, shape: Shape, positions: int) -> int:
-    """Elements of vLLM's table of rotary positions: rows × rotary width (model_executor/layers/rotary_embedding).
+def _context_length(text: Fields, positions: int | None, model_type: str) -> int | None:
+    """The longest context that vLLM takes from the config: rope scaling stretches some models' positions.
 
-    Linear scaling stretches the table to positions × factor, YaRN to original positions × factor.
+    vllm/config/model.py _get_and_verify_max_len: Gemma 3 and the su, longrope and llama3 kinds state the stretched
+    length already, YaRN stretches the original one.
     """
-    width = shape.mla.qk_rope_head_dim if shape.mla is not None else shape.head_dim
-    rows = positions
     scaling = text.inner("rope_scaling")
-    if scaling is not None:
-        kind = scaling.text("rope_type", "type")
-        factor = min(max(scaling.number("factor", 1.0), 1.0), 1024.0)
-        if kind == "linear":
-            rows = int(positions * factor)
-        elif kind == "yarn":
-            rows = int(scaling.whole("original_max_position_embeddings", default=max(positions, 1)) * factor)
+    if scaling is None or positions is None or model_type.startswith("gemma3"):
+        return positions
+    kind = scaling.text("rope_type", "type")
+    if kind in ("", "su", "longrope", "llama3", "default", "mrope"):
+        return positions
+    if kind == "yarn":
+        positions = scaling.whole("original_max_position_embeddings", default=positions)
+    return int(positions * _stretch(scaling))
+
+
+def _stretch(scaling: Fields) -> float:
+    return min(max(scaling.number("factor", 1.0), 1.0), 1024.0)
+
+
+def _rope_cache(text: Fields, shape: Shape, positions: int | None, model_type: str) -> int:
+    """Elements of vLLM's table of rotary positions: rows × rotary width (model_executor/layers/rotary_embedding)."""
+    width = shape.mla.qk_rope_head_dim if shape.mla is not None else shape.head_dim
+    rows = positions or 0
+    scaling = text.inner("rope_scaling")
+    if scaling is not None and model_type.startswith("gemma3") and scaling.text("rope_type", "type") == "linear":
+        # Gemma 3 states its length already stretched, and the table is stretched once more.
+        rows = int(rows * _stretch(scaling))
     # Gemma 3 keeps a second, unscaled table for its sliding layers.
-    return (rows + (positions if text.has("rope_local_base_freq") else 0)) * width
+    return (rows + ((positions or 0) if text.has("rope_local_base_freq") else 0)) * width
 
 
 def _dtype(config: Fields, text: Fields) -> str:
