@@ -1,0 +1,88 @@
+"""What one line of an engine's log says of itself: its level, its worker, and where its parts stand.  Pure."""
+
+import re
+from enum import IntEnum
+
+# A line longer than this is cut: a screen shows a few hundred characters of it, and one line must not fill the memory.
+MAX_CHARACTERS = 32_768
+
+# vLLM writes `(Worker_TP0 pid=71) INFO 12-01 01:17:56 [model.py:733] text`; before 0.10 the bracket in front is absent.
+# uvicorn writes `INFO:     text`, torch's C++ `[W1201 01:23:17.6 file:68] text`, ranks `[rank0]: text`.
+_LEVEL = re.compile(
+    r"(?:\([^()]{1,80}\) |\[rank\d+\]:? ?)?"
+    r"(?:(DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL)[ :]|\[?([DIWEF])\d{4} \d\d:\d\d"
+    r"|(Traceback \(most recent call last\)|[\w.]*(?:Error|Exception|Exit)(?::|$)"
+    r"|Fatal Python error|Segmentation fault)"
+    r"|.{0,160}?\.py:\d+: \w*(Warning): )"
+)
+_PARTS = re.compile(
+    r"(?P<worker>\([^()]{1,80}\) )?"
+    r"(?:(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL)(?=[ :]):? +)?"
+    r"(?P<time>\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? )?"
+    r"(?P<place>\[[\w./\-]+:\d+\] ?)?"
+)
+_WORKER = re.compile(r"\(([A-Za-z_]\w*)(?: [^()]*)?\) ")
+
+
+class Level(IntEnum):
+    """How bad a line is; PLAIN is a line that does not say."""
+
+    PLAIN = 0
+    DEBUG = 1
+    INFO = 2
+    WARNING = 3
+    ERROR = 4
+
+
+_LEVELS = {
+    "DEBUG": Level.DEBUG,
+    "INFO": Level.INFO,
+    "WARNING": Level.WARNING,
+    "ERROR": Level.ERROR,
+    "CRITICAL": Level.ERROR,
+    "FATAL": Level.ERROR,
+    "D": Level.DEBUG,
+    "I": Level.INFO,
+    "W": Level.WARNING,
+    "E": Level.ERROR,
+    "F": Level.ERROR,
+}
+
+
+def level_of(text: str, priority: int | None = None) -> Level:
+    """The level that `text` states, else the one that a syslog `priority` below 5 means, else PLAIN."""
+    match = _LEVEL.match(text)
+    if match is not None:
+        word, letter, _, warning = match.groups()
+        if warning:
+            return Level.WARNING
+        return _LEVELS[word or letter] if word or letter else Level.ERROR
+    if priority is not None and priority < 5:
+        return Level.WARNING if priority == 4 else Level.ERROR
+    return Level.PLAIN
+
+
+def worker_of(text: str) -> str | None:
+    """The process that wrote the line, by vLLM's name: "APIServer", "EngineCore_DP0", "Worker_TP1_PP0"."""
+    match = _WORKER.match(text)
+    return match.group(1) if match else None
+
+
+def parts_of(text: str) -> tuple[tuple[str, int, int], ...]:
+    """Where worker, level, time and place stand in `text`: (part, start, end), in order; what is absent is left out."""
+    match = _PARTS.match(text)
+    if match is None:
+        return ()
+    return tuple((part, *match.span(part)) for part in ("worker", "level", "time", "place") if match.group(part))
+
+
+def last_state(text: str) -> str:
+    """The line as a terminal would leave it: what the last carriage return began, and no longer than MAX_CHARACTERS.
+
+    A progress bar writes its states one over the other; the journal hands on all of them as one line.
+    """
+    if "\r" in text:
+        text = next((state for state in reversed(text.split("\r")) if state.strip()), "")
+    if len(text) > MAX_CHARACTERS:
+        text = f"{text[:MAX_CHARACTERS]} … {len(text) - MAX_CHARACTERS:,} more characters"
+    return text
