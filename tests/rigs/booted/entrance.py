@@ -12,17 +12,16 @@ from booted.group import Group
 
 _NAMESPACES = ("cgroup", "ipc", "uts", "mnt")
 _SCOPE = "with-systemd.scope"
-_FAILED = 125
 
 
-class NoEntry(Exception):
+class NoEntryError(Exception):
     """The command can not be started; one sentence."""
 
 
 def run_inside(command: list[str], *, group: Group, init: int, directory: str, user: str, setup: str) -> NoReturn:
     """Become `command` inside the systemd whose PID 1 is (out here) `init`.
 
-    Raises NoEntry, kernel.Refused or OSError.
+    Raises NoEntryError, kernel.RefusedError or OSError.
     """
     group.join_booted()
     for opened in [os.open(f"/proc/{init}/ns/{name}", os.O_RDONLY) for name in _NAMESPACES]:
@@ -52,7 +51,13 @@ def run_inside(command: list[str], *, group: Group, init: int, directory: str, u
             environment.pop(name, None)
     # The machine's /tmp may hold a tmux server of outside.
     environment["TMUX_TMPDIR"] = environment.get("XDG_RUNTIME_DIR", "/run")
-    os.chdir(directory)
+    try:
+        os.chdir(directory)
+    except OSError as error:
+        who = user or "root"
+        raise NoEntryError(
+            f"{who} can not enter {directory} ({error.strerror}): run it from a folder that {who} may read"
+        ) from None
     # By way of sh, for its exit codes: 127 not found, 126 not executable.
     os.execve("/bin/sh", ["sh", "-c", 'exec "$@"', "sh", *command], environment)
 
@@ -61,7 +66,7 @@ def _quiet(*command: str) -> None:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()
-        raise NoEntry(f"{command[0]} failed: {said[-1] if said else f'exit code {done.returncode}'}")
+        raise NoEntryError(f"{command[0]} failed: {said[-1] if said else f'exit code {done.returncode}'}")
 
 
 def _lingering(user: str) -> pwd.struct_passwd:
@@ -74,7 +79,7 @@ def _lingering(user: str) -> pwd.struct_passwd:
     _quiet("loginctl", "enable-linger", user)
     _quiet("systemctl", "start", f"user@{account.pw_uid}.service")
     if not Path(f"/run/user/{account.pw_uid}/bus").exists():
-        raise NoEntry(f"{user} has no session bus here: install libpam-systemd and dbus-user-session")
+        raise NoEntryError(f"{user} has no session bus here: install libpam-systemd and dbus-user-session")
     return account
 
 
@@ -88,9 +93,9 @@ def _enter_scope() -> None:
     end = time.monotonic() + 10
     while not Path("/proc/self/cgroup").read_text().strip().endswith(_SCOPE):
         if time.monotonic() > end:
-            raise NoEntry("systemd did not start the scope for the command")
+            raise NoEntryError("systemd did not start the scope for the command")
         time.sleep(0.001)
 
 
 def _pid_inside() -> str:
-    return os.readlink("/proc/self")
+    return str(Path("/proc/self").readlink())

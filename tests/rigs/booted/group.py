@@ -1,6 +1,6 @@
 """The cgroup that holds all of one run, and the janitor who clears up after it."""
 
-import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PREFIX = "with-systemd"
+_SURELY_LOCKED = 10.0  # seconds after which a group that has an owner is locked by it
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Group:
         (self.path / "cgroup.procs").write_text("0")
 
     def join_booted(self) -> None:
-        """Move this process in beside the booted PID 1: no other group is sure to be a leaf, and only leaves take any."""
+        """Move this process in beside the booted PID 1: only a leaf takes processes, and no other is sure to be one."""
         (self.path / "init.scope" / "cgroup.procs").write_text("0")
 
     def clear(self) -> None:
@@ -44,17 +45,20 @@ class Janitor:
     """A process that clears up when the one that made it is gone, however that went.
 
     It hangs on a pipe whose other end dies with its maker, and sits in a session of its own, out of reach of the
-    terminal's signals and of those to the maker's process group.
+    terminal's signals and of those to the maker's process group.  A lock on the group says that it is on duty.
     """
 
     def __init__(self, root: Path) -> None:
         boot_id = uuid.uuid4()
+        self.group = Group(root / f"{_PREFIX}.{boot_id.hex}", boot_id)
+        self.group.path.mkdir()
+        lock = os.open(self.group.path, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
         waits, self._held = os.pipe()
         self._pid = os.fork()
-        name = f"{_PREFIX}.{self._pid or os.getpid()}.{boot_id.hex}"
-        self.group = Group(root / name, boot_id)
         if self._pid:
             os.close(waits)
+            os.close(lock)  # the janitor's copy holds it
             return
         try:
             os.close(self._held)
@@ -77,9 +81,17 @@ class Janitor:
 
 
 def sweep(root: Path) -> None:
-    """Clear up after runs whose janitor was killed as well."""
-    for path in root.glob(f"{_PREFIX}.*.*"):
-        _, pid, boot_id = path.name.split(".")
-        if not Path("/proc", pid).exists():
-            with contextlib.suppress(ValueError):
-                Group(path, uuid.UUID(boot_id)).clear()
+    """Clear up after runs whose janitor was killed as well: those that are old enough to be locked and are not."""
+    for path in root.glob(f"{_PREFIX}.*"):
+        try:
+            opened = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            continue
+        try:
+            if time.time() - os.fstat(opened).st_ctime > _SURELY_LOCKED:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                Group(path, uuid.UUID(path.name.rpartition(".")[2])).clear()
+        except (BlockingIOError, ValueError):
+            pass
+        finally:
+            os.close(opened)

@@ -24,14 +24,14 @@ _SYS_FSOPEN, _SYS_FSCONFIG, _SYS_FSMOUNT = 430, 431, 432
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41, "ppc64le": 203, "s390x": 217}
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The kernel said no; the text is one phrase that says to what."""
 
 
 def _checked(what: str, call: Callable[[], int]) -> int:
     result = call()
     if result < 0:
-        raise Refused(f"{what}: {os.strerror(ctypes.get_errno())}")
+        raise RefusedError(f"{what}: {os.strerror(ctypes.get_errno())}")
     return result
 
 
@@ -93,8 +93,8 @@ def own_private_root() -> None:
     was = os.open("/", os.O_PATH)
     enter(os.open("/proc/self/ns/mnt", os.O_RDONLY))
     mount(None, "/", flags=RECURSIVE | PRIVATE)
-    if not os.path.samestat(os.fstat(was), os.stat("/")):
-        path = os.readlink(f"/proc/self/fd/{was}")
+    if not os.path.samestat(os.fstat(was), Path("/").stat()):
+        path = str(Path(f"/proc/self/fd/{was}").readlink())
         bind(path, path, recursive=True)
         os.chdir(path)
         number = _SYS_PIVOT_ROOT[os.uname().machine]

@@ -28,8 +28,8 @@ _NO_NODES = {"console", "kmsg", "log", "initctl", "pts", "shm", "mqueue", "hugep
 def become_systemd(*, boot_id: uuid.UUID, ready: str, working_directory: str, boot_log: bool) -> NoReturn:
     """Lay out the machine in this process's own mount namespace, and become its PID 1.
 
-    `ready` is the abstract socket that is told READY=1.  Raises kernel.Refused or OSError where the machine does not
-    allow it.
+    `ready` is the abstract socket that is told READY=1.  Raises kernel.RefusedError or OSError where the machine
+    does not allow it.
     """
     kernel.own_private_root()
     here = os.open(working_directory, os.O_PATH)
@@ -92,7 +92,7 @@ def _copy_nodes(source: Path, target: Path) -> None:
         found = entry.stat(follow_symlinks=False)
         copy = target / entry.name
         if stat.S_ISLNK(found.st_mode):
-            copy.symlink_to(os.readlink(entry.path))
+            copy.symlink_to(Path(entry.path).readlink())
         elif stat.S_ISDIR(found.st_mode):
             copy.mkdir()
             _copy_nodes(Path(entry.path), copy)
