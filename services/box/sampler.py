@@ -33,7 +33,7 @@ class Sampler:
         self._retry = retry
         self._wake = threading.Event()
         self._stopped = threading.Event()
-        self._handing = threading.Lock()  # held while `deliver` runs, so that none runs after stop()
+        self._told: str | None = None  # the error that was delivered last, until a read succeeds
         self._thread: threading.Thread | None = None
 
     @property
@@ -57,7 +57,7 @@ class Sampler:
         self._wake.set()
 
     def stop(self) -> None:
-        """End; nothing is delivered after it returns, which takes less than a second.
+        """End, in less than a second; no delivery begins afterwards.
 
         A driver call that hangs is left to the thread, which closes the source and ends when the call returns.
         """
@@ -68,7 +68,6 @@ class Sampler:
             thread.join(_PATIENCE_S)
 
     def _run(self) -> None:
-        told: str | None = None
         while not self._stopped.is_set():
             try:
                 self._source.open()
@@ -77,20 +76,20 @@ class Sampler:
                 finally:
                     self._source.close()
             except OperatorError as error:
-                if str(error) != told:
-                    self._hand(error)
-                told = str(error)
+                self._tell(error)
             except Exception as error:  # noqa: BLE001 (a defect must not freeze the screen in silence)
-                if repr(error) != told:
-                    self._hand(OperatorError(f"Reading the box failed inside gpudeck, please report it: {error!r}."))
-                told = repr(error)
+                self._tell(OperatorError(f"Reading the box failed inside gpudeck, please report it: {error!r}."))
             if not self._stopped.is_set():
                 self._sleep(self._retry)
 
     def _read_until_stopped(self) -> None:
         due = time.monotonic()
         while not self._stopped.is_set():
-            self._hand(self._source.read())
+            snapshot = self._source.read()
+            if self._stopped.is_set():
+                return
+            self._deliver(snapshot)
+            self._told = None
             due += self._interval
             now = time.monotonic()
             if due < now:
@@ -103,7 +102,7 @@ class Sampler:
         if self._wake.wait(seconds):
             self._wake.clear()
 
-    def _hand(self, outcome: Snapshot | OperatorError) -> None:
-        with self._handing:
-            if not self._stopped.is_set():
-                self._deliver(outcome)
+    def _tell(self, error: OperatorError) -> None:
+        if not self._stopped.is_set() and str(error) != self._told:
+            self._told = str(error)
+            self._deliver(error)
