@@ -19,7 +19,7 @@ from gpudeck.app.messages import (
     UnitChanged,
     UnitsArrived,
 )
-from gpudeck.services.engine.types import LogFollower, LogLine, Runner
+from gpudeck.services.engine.types import LogFollower, LogLine, Runner, UnitState
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.types import EngineSpec
 
@@ -48,12 +48,15 @@ class EngineDesk:
     def _open(self) -> None:
         try:
             runner = self._open_runner()
-            runner.watch(lambda unit: self._post(UnitChanged(unit)))
+            runner.watch(self._changed)
             self._runner = runner
             self._post(RunnerOpened(runner.description))
             self._post(UnitsArrived(runner.engines()))
         except OperatorError as error:
             self._post(RunnerFailed(str(error)))
+
+    def _changed(self, unit: UnitState) -> None:
+        self._post(UnitChanged(unit))
 
     def preview(self, spec: EngineSpec) -> None:
         """Ask what installing `spec` would write; PreviewArrived follows."""

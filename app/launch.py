@@ -10,9 +10,9 @@ def open_panel(args: argparse.Namespace) -> int:
     """Run the panel until the operator leaves; returns the exit code."""
     require_terminal()
     # Looked at before Textual is imported: a box file that can not be read is told on the plain terminal.
-    from gpudeck.app.panel import Panel, PanelSetup
+    from gpudeck.app.panel import Panel, setup_from
 
-    setup = PanelSetup.from_args(args, ascii_only=bool(args.plain) or not speaks_unicode())
+    setup = setup_from(args, ascii_only=bool(args.plain) or not speaks_unicode())
     guard_screen()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(threadName)s %(message)s")
     panel = Panel(setup)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from gpudeck.app.programs import EngineProgram
 from gpudeck.services.box.types import MIB, Box, Snapshot
-from gpudeck.services.engine.phases import Phase, Progress
+from gpudeck.services.engine.phases import Standing
 from gpudeck.services.engine.types import UnitState
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import Judgement
@@ -43,10 +43,9 @@ class EngineInfo:
     """One engine: what its runner says, and what its log and its port say."""
 
     unit: UnitState
-    progress: Progress = field(default_factory=Progress)
+    standing: Standing = field(default_factory=Standing)  # how far its start is, by its log
     ready: bool = False
     served: tuple[str, ...] = ()  # model names that /v1/models lists
-    failure: str | None = None  # the decisive line of a start that failed
     busy: str | None = None  # what the panel is doing to it: "stopping"
 
     @property
@@ -151,15 +150,3 @@ def _reselected(state: DeckState) -> DeckState:
         return state
     alive = [name for name, info in state.engines.items() if info.unit.alive]
     return replace(state, selected=next(iter([*alive, *state.engines]), None))
-
-
-__all__ = [
-    "DeckState",
-    "Draft",
-    "EngineInfo",
-    "Phase",
-    "with_engine",
-    "with_unit",
-    "with_units",
-    "without_engine",
-]

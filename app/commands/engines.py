@@ -56,14 +56,14 @@ def is_ready(state: UnitState) -> bool:
         return False
     import asyncio
 
+    from gpudeck.services.http.address import Address
     from gpudeck.services.http.client import VllmClient
-    from gpudeck.services.plan.address import base_url
 
     async def ask(url: str) -> bool:
         async with VllmClient(url) as client:
             return await client.ready()
 
-    return asyncio.run(ask(base_url(state.spec.options)))
+    return asyncio.run(ask(Address.of_engine(state.spec.options.host, state.spec.options.port).url))
 
 
 def shape(state: UnitState) -> str:

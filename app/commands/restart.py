@@ -1,0 +1,21 @@
+"""`gpudeck restart NAME`."""
+
+import argparse
+
+from gpudeck.app.commands.common import known_engine, runner_for
+from gpudeck.app.commands.waiting import wait_ready
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the engine")
+    parser.add_argument("--no-wait", action="store_true", help="return once the process runs")
+
+
+def run(args: argparse.Namespace) -> int:
+    runner = runner_for(args)
+    try:
+        state = known_engine(runner, args.name)
+        runner.restart(state.name)
+        return 0 if args.no_wait else wait_ready(runner, state.name)
+    finally:
+        runner.close()

@@ -1,0 +1,31 @@
+"""`gpudeck start NAME`: start an engine and wait until it answers, or say why it failed."""
+
+import argparse
+
+from gpudeck.app.commands.common import known_engine, runner_for
+from gpudeck.app.commands.waiting import wait_ready
+from gpudeck.services.engine.program import port_in_use
+from gpudeck.services.errors import OperatorError
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the engine")
+    parser.add_argument("--no-wait", action="store_true", help="return once the process runs")
+
+
+def run(args: argparse.Namespace) -> int:
+    runner = runner_for(args)
+    try:
+        state = known_engine(runner, args.name)
+        if state.alive:
+            print(f"{state.name} is {state.active} already.")
+        else:
+            taken = state.spec and port_in_use(state.spec.options.host, state.spec.options.port)
+            if taken:
+                raise OperatorError(taken)
+            runner.start(state.name)
+        if args.no_wait:
+            return 0
+        return wait_ready(runner, state.name)
+    finally:
+        runner.close()

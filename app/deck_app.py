@@ -1,0 +1,67 @@
+"""What every part of the panel stands on: the state, the one way to change it, and the screen that shows it."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from textual.app import App
+from textual.screen import Screen
+
+from gpudeck.app.engine_desk import EngineDesk
+from gpudeck.app.model_desk import ModelDesk
+from gpudeck.app.programs import EngineProgram
+from gpudeck.app.screens.deck import Deck
+from gpudeck.app.state import DeckState
+from gpudeck.services.box.types import BoxSource
+from gpudeck.services.engine.types import Runner
+from gpudeck.services.text import printable
+from gpudeck.widgets.glyphs import Glyphs
+
+INTERVAL_S = 1.0  # between two snapshots
+
+
+@dataclass(frozen=True, slots=True)
+class PanelSetup:
+    """What a panel is opened with."""
+
+    source: BoxSource
+    open_runner: Callable[[], Runner]
+    program: EngineProgram
+    model_roots: Callable[[], Sequence[Path] | None]
+    demo: bool = False
+    ascii_only: bool = False
+
+
+class DeckApp(App[int]):
+    """The state is one DeckState; `change` is the only way from one to the next."""
+
+    def __init__(self, setup: PanelSetup) -> None:
+        super().__init__()
+        self.setup = setup
+        self.state = DeckState(program=setup.program)
+        self.glyphs = Glyphs.ascii() if setup.ascii_only else Glyphs.unicode()
+        self.deck = Deck(self.glyphs, ascii_only=setup.ascii_only)
+        self.engine_desk = EngineDesk(setup.open_runner, self.post_message)
+        self.model_desk = ModelDesk(setup.model_roots, self.post_message)
+
+    def get_default_screen(self) -> Screen[None]:
+        return self.deck
+
+    def change(self, state: DeckState) -> None:
+        """Take a new state and show what differs."""
+        self.state = state
+        self.show()
+
+    def show(self) -> None:
+        if self.deck.is_mounted:
+            self.deck.show(self.state, time.time())
+
+    def show_header(self) -> None:
+        self.deck.show_header(self.state, f"{datetime.now().astimezone():%H:%M:%S}", INTERVAL_S)
+
+    def say(self, sentence: str, severity: Literal["information", "warning", "error"] = "information") -> None:
+        """A notice; the sentence may hold foreign text."""
+        self.notify(printable(sentence), severity=severity, markup=False, timeout=8)

@@ -1,0 +1,315 @@
+"""What an operator does to engines, and what engines do by themselves."""
+
+from dataclasses import replace
+
+from textual import on
+
+from gpudeck.app import state as states
+from gpudeck.app.messages import (
+    ActBegan,
+    ActEnded,
+    PreviewArrived,
+    RunnerFailed,
+    RunnerOpened,
+    UnitChanged,
+    UnitsArrived,
+)
+from gpudeck.app.plan_acts import PlanActs
+from gpudeck.app.state import EngineInfo
+from gpudeck.services.engine.phases import PhaseTracker
+from gpudeck.services.engine.types import LogLine, Runner, UnitPreview
+from gpudeck.services.errors import OperatorError
+from gpudeck.services.plan.findings import Severity, VerdictState
+from gpudeck.services.plan.types import EngineSpec
+from gpudeck.widgets.confirm import Confirm
+from gpudeck.widgets.messages import EngineHighlighted, EngineSelected
+from gpudeck.widgets.unit_preview import UnitPreview as UnitPreviewScreen
+
+
+class EngineActs(PlanActs):
+    """Start, stop, restart, remove; unit states by signal; phases from the log; readiness from the port."""
+
+    def prepare_engines(self) -> None:
+        self._trackers: dict[str, PhaseTracker] = {}
+        self._runs: dict[str, int | None] = {}  # the main pid whose log is being read
+        self._viewing_only = False
+
+    # -- start
+
+    def action_start(self) -> None:
+        """Start what is on the board, or the stopped engine that the list's cursor stands on."""
+        engine = self.state.engine
+        if self.deck.engine_list.has_focus and engine is not None:
+            if engine.unit.alive:
+                self.say(f"{engine.unit.name} is {engine.word} already.")
+            else:
+                self._act(engine.unit.name, "starting", engine.unit.spec)
+            return
+        missing = self._missing()
+        if missing:
+            self.say(missing, "warning")
+            return
+        self._viewing_only = False
+        self.engine_desk.preview(self.state.draft.spec(self.state.program))
+
+    def action_view_unit(self) -> None:
+        """Show the unit that the board stands for, and what it would change; start nothing."""
+        missing = self._missing(blocked_is_fine=True)
+        if missing:
+            self.say(missing, "warning")
+            return
+        self._viewing_only = True
+        self.engine_desk.preview(self.state.draft.spec(self.state.program))
+
+    def _missing(self, *, blocked_is_fine: bool = False) -> str | None:
+        """What the draft lacks for a start, with the next step."""
+        state = self.state
+        if state.draft.model is None:
+            return "Choose a model first: m lists those on this machine."
+        if not state.draft.placement.gpus:
+            return "Put a card on the board first: lift one with space or the mouse, or press p for a proposal."
+        if not state.program.found:
+            return "No vllm was found on this machine: put it on PATH, or name it in GPUDECK_VLLM."
+        if state.judgement.state is VerdictState.BLOCKED and not blocked_is_fine:
+            worst = next(finding for finding in state.judgement.findings if finding.severity is Severity.ERROR)
+            return f"Blocked: {worst.message}" + (f" {worst.fix}" if worst.fix else "")
+        return None
+
+    @on(PreviewArrived)
+    def _preview_arrived(self, message: PreviewArrived) -> None:
+        preview = message.preview
+        if preview is None:
+            self.say(message.failure or "The unit can not be told.", "error")
+            return
+        engine = self.state.engines.get(message.spec.name)
+        running = engine is not None and engine.unit.alive
+        if self._viewing_only:
+            self.push_screen(UnitPreviewScreen(preview, verdict=self.deck.verdict_words(self.state), only_view=True))
+        elif preview.unchanged and running:
+            self.say(f"{message.spec.name} runs from this very unit; r restarts it, x stops it.")
+        elif preview.unchanged:
+            # Approved before: what stands there is what would be written, line for line.
+            self._act(message.spec.name, "starting", message.spec)
+        else:
+            self._ask_to_install(message.spec, preview, running=running)
+
+    def _ask_to_install(self, spec: EngineSpec, preview: UnitPreview, *, running: bool) -> None:
+        def answered(approved: bool | None) -> None:
+            if approved:
+                self._act(spec.name, "restarting" if running else "starting", spec, install=True)
+
+        screen = UnitPreviewScreen(preview, verdict=self.deck.verdict_words(self.state), restarts=running)
+        self.push_screen(screen, answered)
+
+    def _act(self, name: str, doing: str, spec: EngineSpec | None, *, install: bool = False) -> None:
+        """Start or restart an engine, its unit written first where that was approved."""
+
+        def act(runner: Runner) -> None:
+            from gpudeck.services.engine.program import port_in_use
+
+            if doing == "starting" and spec is not None:
+                taken = port_in_use(spec.options.host, spec.options.port)
+                if taken:
+                    raise OperatorError(taken)
+            if install and spec is not None:
+                runner.install(spec)
+            (runner.restart if doing == "restarting" else runner.start)(name)
+
+        try:
+            self.engine_desk.act(name, doing, act)
+        except OperatorError as error:
+            self.say(str(error), "error")
+            return
+        self.change(replace(self.state, selected=name))
+        self.deck.show_pane("log")
+
+    # -- stop, restart, remove
+
+    def action_stop(self) -> None:
+        engine = self._chosen()
+        if engine is None:
+            return
+        if not engine.unit.alive:
+            self.say(f"{engine.unit.name} is not running.")
+            return
+        self._confirm_act(
+            engine,
+            "stopping",
+            f"Stop {engine.unit.name}?",
+            f"systemctl stop {engine.unit.unit}: requests in flight end, its cards become free.",
+        )
+
+    def action_restart(self) -> None:
+        engine = self._chosen()
+        if engine is not None:
+            self._confirm_act(
+                engine,
+                "restarting",
+                f"Restart {engine.unit.name}?",
+                f"systemctl restart {engine.unit.unit}: requests in flight end, and it loads anew.",
+            )
+
+    def action_remove(self) -> None:
+        engine = self._chosen()
+        if engine is None:
+            return
+        if not engine.unit.managed:
+            self.say(f"{engine.unit.unit} was not written by gpudeck, so gpudeck does not delete it.", "warning")
+            return
+        self._confirm_act(
+            engine,
+            "removing",
+            f"Remove {engine.unit.name}?",
+            f"This deletes {engine.unit.unit}" + (" and stops the running engine." if engine.unit.alive else "."),
+        )
+
+    def _chosen(self) -> EngineInfo | None:
+        engine = self.state.engine
+        if engine is None:
+            self.say("There is no engine here yet: put a plan on the board and press s.")
+        return engine
+
+    def _confirm_act(self, engine: EngineInfo, doing: str, question: str, what: str) -> None:
+        name = engine.unit.name
+
+        def answered(go: bool | None) -> None:
+            if not go:
+                return
+            try:
+                self.engine_desk.act(
+                    name,
+                    doing,
+                    lambda runner: {
+                        "stopping": runner.stop,
+                        "restarting": runner.restart,
+                        "removing": runner.remove,
+                    }[doing](name),
+                )
+            except OperatorError as error:
+                self.say(str(error), "error")
+
+        self.push_screen(Confirm(question, what), answered)
+
+    # -- what the desk reports
+
+    @on(RunnerOpened)
+    def _runner_opened(self, message: RunnerOpened) -> None:
+        self.change(replace(self.state, runner=message.description, runner_trouble=None))
+        self.show_header()
+
+    @on(RunnerFailed)
+    def _runner_failed(self, message: RunnerFailed) -> None:
+        self.change(replace(self.state, runner="no engines", runner_trouble=message.sentence))
+        self.show_header()
+        self.say(message.sentence, "warning")
+
+    @on(UnitsArrived)
+    def _units_arrived(self, message: UnitsArrived) -> None:
+        self.change(states.with_units(self.state, message.units))
+        self._tend_engines()
+
+    @on(UnitChanged)
+    def _unit_changed(self, message: UnitChanged) -> None:
+        self.change(states.with_unit(self.state, message.unit))
+        self._tend_engines()
+
+    @on(ActBegan)
+    def _act_began(self, message: ActBegan) -> None:
+        self.change(states.with_engine(self.state, message.name, busy=message.doing))
+
+    @on(ActEnded)
+    def _act_ended(self, message: ActEnded) -> None:
+        self.change(states.with_engine(self.state, message.name, busy=None))
+        if message.failure:
+            self.say(message.failure, "error")
+        elif message.doing == "removing":
+            self.change(states.without_engine(self.state, message.name))
+            self.say(f"{message.name} is removed.")
+        elif message.doing == "stopping":
+            self.say(f"{message.name} is stopped; none of its processes is left.")
+
+    @on(EngineHighlighted)
+    def _engine_highlighted(self, message: EngineHighlighted) -> None:
+        self.change(replace(self.state, selected=message.name))
+        self._tend_engines()
+
+    @on(EngineSelected)
+    def _engine_selected(self, message: EngineSelected) -> None:
+        """Enter on an engine puts its plan on the board."""
+        engine = self.state.engines.get(message.name)
+        if engine is not None and engine.unit.spec is not None:
+            self.load_draft(engine.unit.spec, self.state.draft.model)
+            self.model_desk.read(engine.unit.spec.model)
+            self.deck.open_pane("board")
+
+    # -- logs, phases, readiness
+
+    def _tend_engines(self) -> None:
+        """Follow the logs of starting engines and of the selected one; ask those that start whether they answer."""
+        state = self.state
+        for name, info in state.engines.items():
+            wanted = name == state.selected or (info.unit.alive and not info.ready)
+            run = info.unit.main_pid
+            if wanted and (name not in self.engine_desk.following or (run and self._runs.get(name) not in (run, None))):
+                self._follow(name, run)
+            elif run and name in self.engine_desk.following:
+                self._runs[name] = run
+            if info.unit.active in ("active", "activating") and not info.ready and info.unit.main_pid:
+                self.run_worker(self._wait_ready(name, run), group=f"ready-{name}", exclusive=True, exit_on_error=False)
+        for name in self.engine_desk.following - set(state.engines):
+            self.engine_desk.unfollow(name)
+
+    def _follow(self, name: str, run: int | None) -> None:
+        try:
+            self.engine_desk.follow(name)
+        except OperatorError as error:
+            self.say(str(error), "warning")
+            return
+        self._runs[name] = run
+        self._trackers[name] = PhaseTracker()
+        self.change(states.with_engine(self.state, name, standing=self._trackers[name].standing))
+        if name == self.state.selected:
+            self.deck.log_pane.clear()
+
+    def drain_logs(self) -> None:
+        """Give the lines that came since the last call to the trackers, and those of the selected engine to the log."""
+        for name, backlog in list(self.engine_desk.logs.items()):
+            lines, dropped = backlog.take()
+            if not lines:
+                continue
+            tracker = self._trackers[name]
+            changed = False
+            for line in lines:
+                changed |= tracker.feed(line.text, line.at)
+            if changed:
+                self.change(states.with_engine(self.state, name, standing=tracker.standing))
+            if name == self.state.selected:
+                if dropped:
+                    lines = [LogLine(f"[gpudeck: {dropped:,} lines came faster than they could be shown]"), *lines]
+                self.deck.log_pane.extend(lines)
+
+    async def _wait_ready(self, name: str, run: int | None) -> None:
+        """Ask the engine until it answers; asking a port on which nobody listens yet leaves nothing in its log."""
+        import asyncio
+        from importlib import import_module
+
+        info = self.state.engines.get(name)
+        if info is None or info.unit.spec is None:
+            return
+        options = info.unit.spec.options
+        client_module = await asyncio.to_thread(import_module, "gpudeck.services.http.client")
+        address = await asyncio.to_thread(import_module, "gpudeck.services.http.address")
+        async with client_module.VllmClient(address.Address.of_engine(options.host, options.port).url) as client:
+            await client.wait_until_ready(every_s=0.5)
+            try:
+                served = await client.models()
+            except OperatorError:
+                # It answers, but not to us: a key guards it.
+                served = ()
+        now = self.state.engines.get(name)
+        if now is None or now.unit.main_pid != run:
+            return
+        self.change(states.with_engine(self.state, name, ready=True, served=served))
+        self.say(f"{name} is ready.")
+        if name in self._trackers and self._trackers[name].answered():
+            self.change(states.with_engine(self.state, name, standing=self._trackers[name].standing))

@@ -1,0 +1,25 @@
+"""The panel's own keys; each widget adds those of its pane.  The ids are what a key is remapped by."""
+
+from textual.binding import Binding, BindingType
+
+PANES = ("box", "board", "engines", "log", "chat")
+
+BINDINGS: list[BindingType] = [
+    Binding("s", "start", "Start", id="deck.start"),
+    Binding("x", "stop", "Stop", id="deck.stop"),
+    Binding("r", "restart", "Restart", show=False, id="deck.restart"),
+    Binding("D", "remove", "Remove engine", show=False, id="deck.remove"),
+    Binding("m", "choose_model", "Model", id="deck.model"),
+    Binding("a", "adjust", "Options", id="deck.options"),
+    Binding("p", "propose", "Propose", id="deck.propose"),
+    Binding("v", "view_unit", "Unit", id="deck.unit"),
+    Binding("t", "toggle_links", "Links", show=False, id="deck.links"),
+    *(
+        Binding(str(number), f"pane('{pane}')", pane.capitalize(), show=False, id=f"deck.pane-{pane}")
+        for number, pane in enumerate(PANES, 1)
+    ),
+    Binding("o", "pane('log')", "Log", show=False, id="deck.log"),
+    Binding("c", "pane('chat')", "Chat", id="deck.chat"),
+    Binding("question_mark,f1", "help", "Help", id="deck.help", key_display="?"),
+    Binding("q,ctrl+q", "quit", "Quit", id="deck.quit", key_display="q"),
+]

@@ -1,0 +1,113 @@
+"""The panel: its feeds, its panes, its beginning and its end."""
+
+import argparse
+import asyncio
+import signal
+import time
+from dataclasses import replace
+from typing import ClassVar
+
+from textual import on
+from textual.binding import BindingType
+
+from gpudeck.app import keymap, places, themes
+from gpudeck.app.chat_acts import ChatActs
+from gpudeck.app.deck_app import INTERVAL_S, PanelSetup
+from gpudeck.app.feeds import LatestSlot
+from gpudeck.app.messages import BoxArrived
+from gpudeck.app.programs import engine_program, model_roots
+from gpudeck.services.box.sampler import Sampler
+from gpudeck.services.box.source import open_source
+from gpudeck.services.box.types import Snapshot
+from gpudeck.services.engine.types import Runner
+from gpudeck.services.errors import OperatorError
+
+
+def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
+    """The setup that the command line names.  Raises OperatorError for a box that can not be read."""
+    demo = bool(args.demo)
+    source = open_source(demo=args.demo, box_file=args.box_file, loads=places.demo_loads() if demo else None)
+    if demo or args.box_file:
+        # A file that can not be read is told before the screen is taken; NVML is opened by the sampler's thread.
+        source.open()
+        source.close()
+
+    def open_runner() -> Runner:
+        if args.box_file:
+            raise OperatorError("This is a recorded box: plans are judged, nothing is started.")
+        from gpudeck.services.engine.choose import open_runner
+
+        return open_runner(demo=demo)
+
+    return PanelSetup(
+        source=source,
+        open_runner=open_runner,
+        program=engine_program(demo=demo),
+        model_roots=lambda: model_roots(demo=demo),
+        demo=demo,
+        ascii_only=ascii_only,
+    )
+
+
+class Panel(ChatActs):
+    """The application: what PlanActs, EngineActs and ChatActs do, fed by the box's sampler."""
+
+    TITLE = "gpudeck"
+    BINDINGS: ClassVar[list[BindingType]] = keymap.BINDINGS
+
+    def __init__(self, setup: PanelSetup) -> None:
+        super().__init__(setup)
+        self._box_slot: LatestSlot[Snapshot | OperatorError] = LatestSlot(self.post_message, BoxArrived)
+        self._sampler = Sampler(setup.source, self._box_slot.put, INTERVAL_S)
+
+    def on_mount(self) -> None:
+        for theme in (themes.DARK, themes.LIGHT):
+            self.register_theme(theme)
+        self.theme = themes.DARK.name
+        loop = asyncio.get_running_loop()
+        # The line dropped, or the machine goes down: leave as with q.  Unhandled, SIGHUP leaves Textual spinning.
+        for number in (signal.SIGHUP, signal.SIGTERM):
+            loop.add_signal_handler(number, self.exit, 128 + number)
+        self.prepare_engines()
+        self.prepare_chat()
+        self.show()
+        self.show_header()
+        # Everything that touches the machine begins after the first frame.
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        self._sampler.start()
+        self.engine_desk.open()
+        self.set_interval(0.1, self.drain_logs)
+        self.set_interval(1.0, self._tick)
+
+    def on_unmount(self) -> None:
+        self._sampler.stop()
+        self.engine_desk.close()
+
+    def _tick(self) -> None:
+        self.show_header()
+        if self.state.snapshot and time.time() - self.state.snapshot.at > INTERVAL_S * 2:
+            self.deck.show_box(self.state, time.time())
+
+    @on(BoxArrived)
+    def _box_arrived(self) -> None:
+        value = self._box_slot.take()
+        if isinstance(value, Snapshot):
+            before = self.state
+            state = replace(before, snapshot=value, trouble=None)
+            same = state.box is before.box and state.used() == before.used()
+            self.change(state if same else self.judged(state))
+        elif value is not None:
+            self.change(replace(self.state, trouble=str(value)))
+
+    def action_pane(self, pane: str) -> None:
+        self.deck.open_pane(pane)
+
+    def action_toggle_links(self) -> None:
+        self.deck.toggle_links()
+
+    def action_help(self) -> None:
+        from gpudeck.widgets.help_page import HelpPage
+
+        self.push_screen(HelpPage(self.deck.help_groups()))

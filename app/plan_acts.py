@@ -1,0 +1,135 @@
+"""What an operator does to the plan on the board: cards, model, options, proposals."""
+
+from dataclasses import replace
+
+from textual import on
+
+from gpudeck.app.deck_app import DeckApp
+from gpudeck.app.messages import ModelRead, ShelfSearched
+from gpudeck.app.state import DeckState, Draft
+from gpudeck.services.models.types import ModelFacts
+from gpudeck.services.plan import placing
+from gpudeck.services.plan.findings import Judgement
+from gpudeck.services.plan.naming import name_for
+from gpudeck.services.plan.propose import propose
+from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
+from gpudeck.services.rules.judge import judge
+from gpudeck.widgets.messages import CardChosen, PlacementChanged, PlacementPreviewed
+from gpudeck.widgets.model_picker import ModelPicker
+from gpudeck.widgets.options_form import OptionsForm
+
+
+class PlanActs(DeckApp):
+    def draft_changed(self, **changes: object) -> None:
+        """Change the draft and judge it anew."""
+        draft: Draft = replace(self.state.draft, **changes)  # type: ignore[arg-type]
+        self.change(self.judged(replace(self.state, draft=draft)))
+
+    def judged(self, state: DeckState) -> DeckState:
+        """The state with the verdict on its draft, and the board told how to judge other placements."""
+        if state.box is None or not state.draft.placement.gpus:
+            judgement = Judgement()
+        else:
+            judgement = judge(state.box, state.draft.model, state.draft.spec(state.program), used=state.used())
+        self.deck.board.judge = self._judge_of(state)
+        return replace(state, judgement=judgement)
+
+    @staticmethod
+    def _judge_of(state: DeckState):  # type: ignore[no-untyped-def]
+        box, model, spec, used = state.box, state.draft.model, state.draft.spec(state.program), state.used()
+        if box is None:
+            return None
+        return lambda placement: judge(box, model, replace(spec, placement=placement), used=used)
+
+    # -- cards
+
+    @on(PlacementChanged)
+    def _placement_changed(self, message: PlacementChanged) -> None:
+        # A partition belongs to the stages that it was made for.
+        self.draft_changed(placement=message.placement, layer_partition=None)
+
+    @on(PlacementPreviewed)
+    def _placement_previewed(self, message: PlacementPreviewed) -> None:
+        if message.judgement is None:
+            self.deck.show_verdict(self.state)
+        else:
+            self.deck.verdict.show(message.judgement, preview=True)
+
+    @on(CardChosen)
+    def _card_chosen(self, message: CardChosen) -> None:
+        """A card of the box goes to the board: into the last stage, or out of the stage that it is in."""
+        placement = self.state.draft.placement
+        if message.gpu in placement.gpus:
+            placement = placing.put_in_pool(placement, message.gpu)
+        elif placement.stages:
+            last = len(placement.stages) - 1
+            placement = placing.put_on_rank(placement, message.gpu, last, len(placement.stages[last]))
+        else:
+            placement = placing.put_on_new_stage(placement, message.gpu, 0)
+        self.draft_changed(placement=placement, layer_partition=None)
+
+    def action_propose(self) -> None:
+        """Put the best placement that gpudeck knows for this model on the board."""
+        state = self.state
+        if state.box is None or state.draft.model is None:
+            self.say("Choose a model first (m): a placement is proposed for a model.", "warning")
+            return
+        proposals = propose(state.box, state.draft.model, state.draft.spec(state.program), state.used())
+        if not proposals:
+            self.say("No placement on this box would start with these options; a smaller --max-model-len may fit (a).")
+            return
+        spec, _judgement, why = proposals[0]
+        self.draft_changed(placement=spec.placement, layer_partition=spec.layer_partition)
+        self.say(f"Proposed: {why}.")
+
+    # -- model
+
+    def action_choose_model(self) -> None:
+        self.push_screen(ModelPicker(), self._model_chosen)
+        self.model_desk.search()
+
+    @on(ShelfSearched)
+    def _shelf_searched(self, message: ShelfSearched) -> None:
+        if isinstance(self.screen, ModelPicker):
+            self.screen.show_entries(message.entries)
+
+    def _model_chosen(self, path: str | None) -> None:
+        if path:
+            self.model_desk.read(path)
+
+    @on(ModelRead)
+    def _model_read(self, message: ModelRead) -> None:
+        if message.model is None:
+            self.say(message.failure or f"{message.path} can not be read.", "error")
+            return
+        taken = {name for name, info in self.state.engines.items() if not self._made_of(name, message.model)}
+        self.draft_changed(model=message.model, name=name_for(message.model.name, taken), layer_partition=None)
+
+    def _made_of(self, name: str, model: ModelFacts) -> bool:
+        """Whether the engine of that name was made from this model: its name is then kept, and its unit changed."""
+        spec = self.state.engines[name].unit.spec
+        return spec is not None and spec.model == model.path
+
+    # -- options
+
+    def action_adjust(self) -> None:
+        draft = self.state.draft
+        self.push_screen(OptionsForm(draft.name, draft.options), self._options_chosen)
+
+    def _options_chosen(self, answer: tuple[str, EngineOptions] | None) -> None:
+        if answer is not None:
+            name, options = answer
+            self.draft_changed(name=name, options=options)
+
+    def load_draft(self, spec: EngineSpec, model: ModelFacts | None) -> None:
+        """Put an engine's own spec on the board."""
+        self.draft_changed(
+            name=spec.name,
+            model=model,
+            placement=spec.placement,
+            options=spec.options,
+            layer_partition=spec.layer_partition,
+        )
+
+    def empty_board(self) -> None:
+        self.draft_changed(placement=Placement(), layer_partition=None)
