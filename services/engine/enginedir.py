@@ -1,0 +1,171 @@
+"""The directory of one embedded engine: what would run, what runs, how it ended, what it said.
+
+| file | holds | written by |
+| --- | --- | --- |
+| spec.json | the spec that it was made from | install |
+| command.json | the command and environment that run | install |
+| run.json | the present or last run and its two processes | supervisor, at the start |
+| stopping | nothing; it stands while the engine is being stopped | supervisor |
+| end.json | how that run ended | supervisor, at the end |
+| engine.log, engine.log.1 | what this run said, and the one before | the engine |
+| lock | nothing; held by the gpudeck that changes something | runner |
+
+Standard library only: the supervisor imports it too.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gpudeck.services.engine.processes import Process
+
+MADE_BY = "gpudeck"
+RUN_VARIABLE = "GPUDECK_RUN"  # in the environment of every process of a run
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a start runs, in the environment of whoever starts it with these variables on top."""
+
+    unit: str
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    stop_timeout_s: float
+    second_term_s: float | None  # when a stop repeats its SIGTERM
+
+    def text(self) -> str:
+        """The file, a word or variable a line, so that it can be read and compared."""
+        document = {"made_by": MADE_BY} | asdict(self)
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> "Command":
+        """Raises OSError, and ValueError for a file that is none of ours."""
+        document = _load(path)
+        try:
+            if document["made_by"] != MADE_BY:
+                raise ValueError(f"{path} was not written by gpudeck")
+            second = document["second_term_s"]
+            return cls(
+                str(document["unit"]),
+                tuple(str(word) for word in document["argv"]),
+                {str(name): str(value) for name, value in document["environment"].items()},
+                float(document["stop_timeout_s"]),
+                None if second is None else float(second),
+            )
+        except (KeyError, TypeError, AttributeError):
+            raise ValueError(f"{path} is not as gpudeck writes it") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    run: str  # its own id
+    boot: str
+    since: float  # seconds since the epoch
+    supervisor: Process
+    main: Process  # what was executed; leader of the engine's session
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    run: str
+    at: float
+    status: int | None  # the main process's, as waitpid gives it
+    asked: bool  # a stop had been asked for
+
+
+@dataclass(frozen=True, slots=True)
+class EngineDirectory:
+    path: Path
+
+    @property
+    def command(self) -> Path:
+        return self.path / "command.json"
+
+    @property
+    def spec(self) -> Path:
+        return self.path / "spec.json"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "engine.log"
+
+    @property
+    def previous_log(self) -> Path:
+        return self.path / "engine.log.1"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "lock"
+
+    @property
+    def stopping(self) -> bool:
+        return (self.path / "stopping").exists()
+
+    def run(self) -> Run | None:
+        """The present or last run; None before the first and for a file that can not be read."""
+        try:
+            found = _load(self.path / "run.json")
+            return Run(
+                str(found["run"]),
+                str(found["boot"]),
+                float(found["since"]),
+                Process(int(found["supervisor"]["pid"]), int(found["supervisor"]["started"])),
+                Process(int(found["main"]["pid"]), int(found["main"]["started"])),
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def end(self, run: str) -> End | None:
+        """How that run ended; None while it runs, and where its supervisor was killed."""
+        try:
+            found = _load(self.path / "end.json")
+            status = found["status"]
+            end = End(
+                str(found["run"]), float(found["at"]), None if status is None else int(status), bool(found["asked"])
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return end if end.run == run else None
+
+    def write_run(self, run: Run) -> None:
+        write(self.path / "run.json", json.dumps(asdict(run)))
+
+    def write_end(self, end: End) -> None:
+        write(self.path / "end.json", json.dumps(asdict(end)))
+
+    def write_stopping(self) -> None:
+        (self.path / "stopping").touch()
+
+    def begin(self) -> None:
+        """Make room for the next run: its log, and no trace of the last one's end."""
+        with suppress(FileNotFoundError):
+            self.log.replace(self.previous_log)
+        for name in ("stopping", "end.json", "run.json"):
+            (self.path / name).unlink(missing_ok=True)
+
+
+def write(path: Path, text: str) -> None:
+    """Replace a file whole or not at all; only its owner may read it, since an environment can hold a key."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _load(path: Path) -> dict[str, Any]:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(document, dict):
+        raise ValueError(f"{path} is not as gpudeck writes it")
+    return document
