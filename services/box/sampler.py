@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from queue import SimpleQueue
 
 from gpudeck.services.box.types import BoxSource, Snapshot
 from gpudeck.services.errors import OperatorError
@@ -106,3 +107,20 @@ class Sampler:
         if not self._stopped.is_set() and str(error) != self._told:
             self._told = str(error)
             self._deliver(error)
+
+
+def read_once(source: BoxSource) -> Snapshot:
+    """One snapshot.  Raises OperatorError.
+
+    It is read on a thread, so that Ctrl-C ends a command even while a driver call hangs.
+    """
+    outcomes: SimpleQueue[Snapshot | OperatorError] = SimpleQueue()
+    sampler = Sampler(source, outcomes.put, interval=3600.0)
+    sampler.start()
+    try:
+        outcome = outcomes.get()
+    finally:
+        sampler.stop()
+    if isinstance(outcome, OperatorError):
+        raise outcome
+    return outcome

@@ -23,7 +23,9 @@ def printed_cells(name: str, gpus: int) -> list[list[str]]:
     """The cells between GPUs of a report; a driver before 384 says SOC for SYS."""
     lines = (BOXES / f"{name}.topo.txt").read_text(encoding="utf-8").splitlines()
     rows = [line.split() for line in lines if re.match(r"\s*GPU\d+\s.*\bX\b", line)]
-    return [["SYS" if cell == "SOC" else cell for cell in row[1 : gpus + 1]] for row in rows]
+    return [
+        ["SYS" if cell == "SOC" else cell for cell in row[1 : gpus + 1]] for row in rows[:gpus]
+    ]  # P2P tables follow
 
 
 def opened(box: Box, fake_nvml: FakeNvml) -> Box:
