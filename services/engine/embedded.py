@@ -96,6 +96,7 @@ class EmbeddedRunner:
         with self._told(name), holding(files.lock, name):
             if self._state(name, files).alive:
                 return
+            Command.read(files.command)  # what is broken is said here, in a sentence
             if left := self._members(files):
                 raise OperatorError(f"Processes of {name} are left over ({_list(left)}): stop it first.")
             files.begin()
