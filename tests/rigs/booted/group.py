@@ -37,8 +37,8 @@ class Group:
                 break
             except OSError:
                 time.sleep(0.01)  # killed processes leave their group a moment later
-        for folder in Path("/tmp").glob(f"systemd-private-{self.boot_id.hex}-*"):
-            shutil.rmtree(folder, ignore_errors=True)
+        for private in Path("/tmp").glob(f"systemd-private-{self.boot_id.hex}-*"):
+            shutil.rmtree(private, ignore_errors=True)
 
 
 class Janitor:

@@ -1,0 +1,278 @@
+"""The journal of one unit: followed as it grows, and read back.
+
+`journalctl` is the reader: libsystemd's own interface has no stable Python binding, and a child process can be ended at
+any moment.  The forms of the call were tried on systemd 252 and 257: `-n` with `-f` loses lines of the first burst,
+`--no-tail` with a start or a cursor loses none.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from gpudeck.services.engine.types import LogLine, Scope
+from gpudeck.services.errors import OperatorError
+from gpudeck.services.text import printable
+
+BATCH = 2_000  # lines handed over at once
+HELD = 50_000  # lines held for a consumer that is slower than the journal; the oldest beyond are dropped and counted
+LONGEST_HISTORY = 200_000
+_CHUNK = 1 << 20
+_READ_SECONDS = 60
+_NOTICE = 4  # syslog's warning
+_FIRST_WAIT, _LONGEST_WAIT = 0.2, 5.0
+
+Deliver = Callable[[list[LogLine]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalQuery:
+    """Which entries: those of one unit in one scope."""
+
+    unit: str
+    scope: Scope
+
+    def command(self, *arguments: str) -> list[str]:
+        """The whole command line; cursor and time stamps come with every entry whatever fields are asked for."""
+        # --user-unit, not --user -u: it also finds a system user's entries, which lie in the system's journal.
+        matches = ["--unit", self.unit] if self.scope is Scope.SYSTEM else ["--user-unit", self.unit]
+        fields = "--output-fields=MESSAGE,PRIORITY,_PID"
+        return ["journalctl", "--all", "--quiet", "--no-pager", "--output=json", fields, *arguments, *matches]
+
+    def read(self, lines: int | None = None) -> list[LogLine]:
+        """What is kept, earlier runs too, oldest first: the last `lines`, and never more than LONGEST_HISTORY.
+
+        Raises OperatorError where the journal can not be read.
+        """
+        wanted = LONGEST_HISTORY if lines is None else min(max(lines, 0), LONGEST_HISTORY)
+        if wanted == 0:
+            return []
+        found: deque[LogLine] = deque(maxlen=wanted)
+        with tempfile.TemporaryFile() as errors, _started(self.command(f"--lines={wanted}"), errors) as child:
+            # A reader that hangs on a damaged file must not hang the panel.
+            patience = threading.Timer(_READ_SECONDS, child.kill)
+            patience.start()
+            try:
+                assert child.stdout is not None
+                for entry in child.stdout:
+                    found.extend(lines_of(entry))
+            finally:
+                patience.cancel()
+            if child.wait():
+                raise OperatorError(f"{self._unreadable()} ({_last_words(errors)}).")
+        self._refuse_if_unreadable(found)
+        return list(found)
+
+    def _refuse_if_unreadable(self, found: Iterable[LogLine]) -> None:
+        """Without the group, journalctl shows the reader's own entries, of which there are none, and says nothing."""
+        if self.scope is Scope.SYSTEM and not any(True for _ in found) and not may_read_system_journal():
+            raise OperatorError(f"{self._unreadable()}.")
+
+    def refuse_if_unreadable(self) -> None:
+        """Raises OperatorError where this user can not read the unit's entries."""
+        self._refuse_if_unreadable(())
+
+    def _unreadable(self) -> str:
+        return (
+            f"The journal of {self.unit} can not be read: be root, or have root add you to the group systemd-journal "
+            "and log in again"
+        )
+
+
+def may_read_system_journal() -> bool:
+    """Whether this process may open a journal of the system: root, and the groups systemd-journal and adm."""
+    for folder in ("/var/log/journal", "/run/log/journal"):
+        with contextlib.suppress(OSError):
+            for machine in os.scandir(folder):
+                if os.access(os.path.join(machine.path, "system.journal"), os.R_OK):  # noqa: PTH118
+                    return True
+    return False
+
+
+def lines_of(entry: bytes) -> list[LogLine]:
+    """The log lines in one entry of journalctl's JSON; none in what is no entry.
+
+    MESSAGE is a text, a list of byte values (where it holds a control character or no UTF-8), null (too long), or a
+    list of those where the field came more than once; a message may have several lines.
+    """
+    try:
+        fields = json.loads(entry)
+        text = _text(fields.get("MESSAGE"))
+        at = int(fields["__REALTIME_TIMESTAMP"]) / 1e6
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return []
+    priority, pid, cursor = _number(fields.get("PRIORITY")), _number(fields.get("_PID")), fields.get("__CURSOR")
+    return [LogLine(line, at, priority, pid, cursor) for line in text.split("\n")]
+
+
+def _text(message: Any) -> str:
+    if isinstance(message, str):
+        return message
+    if isinstance(message, list):
+        if all(isinstance(value, int) for value in message):
+            return bytes(message).decode("utf-8", "replace")
+        return "\n".join(_text(value) for value in message)
+    return ""
+
+
+def _number(value: Any) -> int | None:
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else None
+
+
+class JournalFollower:
+    """Follows one unit's journal from `since` on (epoch seconds, or what tells them; None: from now).
+
+    One thread reads, one delivers.  Delivered batches hold at most BATCH lines; what a slow `deliver` can not take is
+    dropped oldest first, and the gap is told as a line.  When journalctl ends, it is started again from the last cursor.
+    """
+
+    def __init__(
+        self, query: JournalQuery, deliver: Deliver, *, since: float | Callable[[], float | None] | None = None
+    ) -> None:
+        self._query = query
+        self._deliver = deliver
+        self._since = since
+        self._cursor: str | None = None
+        self._stopping = threading.Event()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._child_lock = threading.Lock()
+        self._news = threading.Condition()
+        self._held: deque[LogLine] = deque()
+        self._dropped = 0
+        self._threads = [
+            threading.Thread(target=self._read, name=f"journal {query.unit}", daemon=True),
+            threading.Thread(target=self._hand_over, name=f"log {query.unit}", daemon=True),
+        ]
+
+    def start(self) -> None:
+        """Raises OperatorError where this user can not read the journal."""
+        self._query.refuse_if_unreadable()
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        with self._child_lock:
+            if self._child is not None:
+                self._child.terminate()
+        with self._news:
+            self._news.notify_all()
+        for thread in self._threads:
+            if thread.ident is not None and thread is not threading.current_thread():
+                thread.join(1)
+
+    # The reading thread
+
+    def _read(self) -> None:
+        began = self._began()
+        wait = _FIRST_WAIT
+        while not self._stopping.is_set():
+            start = f"--after-cursor={self._cursor}" if self._cursor else f"--since=@{began:.6f}"
+            with tempfile.TemporaryFile() as errors:
+                try:
+                    got_some = self._run_child(self._query.command("--follow", "--no-tail", start), errors)
+                    reason = _last_words(errors)
+                except OperatorError as error:
+                    got_some, reason = False, str(error)
+            if self._stopping.is_set():
+                return
+            if got_some or wait == _FIRST_WAIT:
+                self._hold([_notice(f"journalctl ended ({reason or 'without a word'}) and is started again.")])
+            wait = _FIRST_WAIT if got_some else min(wait * 2, _LONGEST_WAIT)
+            self._stopping.wait(wait)
+
+    def _began(self) -> float:
+        since = self._since
+        if callable(since):
+            try:
+                since = since()
+            except OperatorError as error:
+                self._hold([_notice(f"the beginning of the run is not known ({error}); the log begins now.")])
+                since = None
+        return time.time() if since is None else since
+
+    def _run_child(self, command: list[str], errors: IO[bytes]) -> bool:
+        """Read one journalctl to its end; returns whether it told anything."""
+        got_some = False
+        with _started(command, errors) as child:
+            with self._child_lock:
+                self._child = child
+                if self._stopping.is_set():
+                    child.terminate()
+            try:
+                for entries in _entries(child):
+                    lines = [line for entry in entries for line in lines_of(entry)]
+                    if lines:
+                        got_some = True
+                        self._cursor = lines[-1].cursor or self._cursor
+                        self._hold(lines)
+                    if self._stopping.is_set():
+                        break
+            finally:
+                with self._child_lock:
+                    self._child = None
+                child.kill()
+        return got_some
+
+    def _hold(self, lines: list[LogLine]) -> None:
+        with self._news:
+            self._held.extend(lines)
+            while len(self._held) > HELD:
+                self._held.popleft()
+                self._dropped += 1
+            self._news.notify_all()
+
+    # The delivering thread
+
+    def _hand_over(self) -> None:
+        while True:
+            with self._news:
+                self._news.wait_for(lambda: bool(self._held) or self._stopping.is_set())
+                if self._stopping.is_set():
+                    return
+                dropped, self._dropped = self._dropped, 0
+                batch = [self._held.popleft() for _ in range(min(BATCH, len(self._held)))]
+            if dropped:
+                batch.insert(0, _notice(f"{dropped} lines came faster than they could be taken and are left out here."))
+            self._deliver(batch)
+
+
+def _notice(text: str) -> LogLine:
+    return LogLine(f"gpudeck: {text}", time.time(), _NOTICE)
+
+
+def _started(command: list[str], errors: IO[bytes]) -> "subprocess.Popen[bytes]":
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            # Ctrl-C in the panel's terminal is the panel's.
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise OperatorError(f"journalctl can not be run ({error.strerror}): install systemd.") from None
+
+
+def _entries(child: "subprocess.Popen[bytes]") -> Iterator[list[bytes]]:
+    """Whole lines of the child's output in the lumps in which they come; an unfinished last one is left out."""
+    assert child.stdout is not None
+    descriptor = child.stdout.fileno()
+    rest = b""
+    while chunk := os.read(descriptor, _CHUNK):
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield whole
+
+
+def _last_words(errors: IO[bytes]) -> str:
+    errors.seek(0)
+    said = errors.read(4096).decode("utf-8", "replace").strip().splitlines()
+    return printable(said[-1].rstrip(".")) if said else ""

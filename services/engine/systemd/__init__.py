@@ -1,0 +1,1 @@
+"""Engines as systemd units, over D-Bus by pydbus."""

@@ -1,0 +1,102 @@
+"""One private D-Bus connection to one systemd, with the thread on which its signals arrive."""
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pydbus
+from gi.repository import GLib
+
+from gpudeck.services.engine.systemd.errors import NoAnswerError
+
+SYSTEMD = "org.freedesktop.systemd1"
+PROPERTIES = "org.freedesktop.DBus.Properties"
+
+CALL_SECONDS = 10.0
+_CONNECT_SECONDS = 5.0
+
+Value = TypeVar("Value")
+
+
+class Connection:
+    """Alive from its making until the bus goes away or `close`; then a new one must be made.
+
+    Private, since pydbus' shared SystemBus() lets GLib end the whole process when the bus goes away.  Signals and
+    `on_closed` arrive on a thread of its own; calls may be made from any.  Raises GLib.Error or NoAnswerError.
+    """
+
+    def __init__(self, address: str, on_closed: Callable[["Connection"], None]) -> None:
+        self._on_closed = on_closed
+        self._context = GLib.MainContext.new()
+        self._loop = GLib.MainLoop.new(self._context, False)
+        self._thread = threading.Thread(target=self._run, name="systemd-signals", daemon=True)
+        self._units: dict[str, Any] = {}
+        self.alive = True
+        self._thread.start()
+        try:
+            self.bus = self.on_signal_thread(lambda: self._connect(address), _CONNECT_SECONDS)
+            self.manager = self.bus.get(SYSTEMD, timeout=_CONNECT_SECONDS)[f"{SYSTEMD}.Manager"]
+        except BaseException:
+            self.close()
+            raise
+
+    def _run(self) -> None:
+        self._context.push_thread_default()
+        try:
+            self._loop.run()
+        finally:
+            self._context.pop_thread_default()
+
+    def _connect(self, address: str) -> Any:
+        bus = pydbus.connect(address)
+        bus.con.connect("closed", self._closed)
+        return bus
+
+    def _closed(self, *_: object) -> None:
+        was_alive, self.alive = self.alive, False
+        if was_alive:
+            self._on_closed(self)
+
+    def on_signal_thread(self, function: Callable[[], Value], seconds: float = CALL_SECONDS) -> Value:
+        """Run `function` where signals arrive: what it subscribes to is delivered there, in order.
+
+        Raises what it raises, and NoAnswerError when that thread is stuck (a bus that accepts and says nothing).
+        """
+        done = threading.Event()
+        values: list[Value] = []
+        errors: list[BaseException] = []
+
+        def run(*_: object) -> bool:
+            try:
+                values.append(function())
+            except BaseException as error:  # noqa: BLE001, it is raised again on the thread that asked
+                errors.append(error)
+            done.set()
+            return bool(GLib.SOURCE_REMOVE)
+
+        source = GLib.Idle()
+        source.set_callback(run)
+        source.attach(self._context)
+        if not done.wait(seconds):
+            raise NoAnswerError("D-Bus does not answer: see systemctl status dbus.")
+        if errors:
+            raise errors[0]
+        return values[0]
+
+    def unit_properties(self, path: str) -> Any:
+        """The Properties interface of a unit's object; kept, since making one asks systemd for its introspection."""
+        proxy = self._units.get(path)
+        if proxy is None:
+            proxy = self._units[path] = self.bus.get(SYSTEMD, path, timeout=CALL_SECONDS)[PROPERTIES]
+        return proxy
+
+    def close(self) -> None:
+        """Give the connection up and end its thread; safe on any thread, and more than once."""
+        self.alive = False
+        bus = getattr(self, "bus", None)
+        if bus is not None and not bus.con.is_closed():
+            bus.con.close(None, None)
+        self._loop.quit()
+        if threading.current_thread() is not self._thread:
+            # A thread that is stuck in a connect without an answer is left behind: it is a daemon.
+            self._thread.join(1)

@@ -1,0 +1,67 @@
+"""Units as D-Bus shows them, read into the panel's words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpudeck.services.engine.systemd.connection import CALL_SECONDS, SYSTEMD, Connection
+from gpudeck.services.engine.types import Scope, UnitState
+from gpudeck.services.plan.types import EngineSpec
+
+UNIT = f"{SYSTEMD}.Unit"
+SERVICE = f"{SYSTEMD}.Service"
+_UNIT_PATH = "/org/freedesktop/systemd1/unit/"
+
+_CLD_EXITED = 1  # ExecMainCode speaks waitid(2)'s language
+Facts = Mapping[str, Any]
+
+
+def unit_of_path(path: str) -> str:
+    """The unit's name in an object path, in which all but letters and digits is written _xx; "" for other objects."""
+    if not path.startswith(_UNIT_PATH):
+        return ""
+    first, *rest = path.removeprefix(_UNIT_PATH).split("_")
+    try:
+        decoded = [bytes.fromhex(part[:2]).decode("latin-1") + part[2:] for part in rest]
+    except ValueError:
+        return ""
+    return first + "".join(decoded)
+
+
+def load(connection: Connection, unit: str) -> str:
+    """The object path of a unit, which systemd loads for that; what it could not load has a path as well."""
+    return str(connection.manager.LoadUnit(unit, timeout=CALL_SECONDS))
+
+
+def facts_of(connection: Connection, path: str) -> dict[str, Any]:
+    """All properties of a service unit, of both interfaces."""
+    properties = connection.unit_properties(path)
+    facts: dict[str, Any] = properties.GetAll(SERVICE, timeout=CALL_SECONDS)
+    facts.update(properties.GetAll(UNIT, timeout=CALL_SECONDS))
+    return facts
+
+
+def state_from(
+    facts: Facts, *, name: str, unit: str, scope: Scope, managed: bool, spec: EngineSpec | None
+) -> UnitState:
+    return UnitState(
+        name=name,
+        unit=unit,
+        scope=scope,
+        managed=managed,
+        active=facts["ActiveState"],
+        sub=facts["SubState"],
+        result=facts.get("Result", ""),
+        main_pid=facts.get("MainPID") or None,
+        since=facts["StateChangeTimestamp"] / 1e6 if facts["StateChangeTimestamp"] else None,
+        exit_status=_exit_status(facts),
+        restarts=facts.get("NRestarts", 0),
+        spec=spec,
+    )
+
+
+def _exit_status(facts: Facts) -> int | None:
+    """How the main process last ended: its exit code, or 128+N when signal N killed it; None while it runs."""
+    code, status = facts.get("ExecMainCode", 0), facts.get("ExecMainStatus", 0)
+    if not code:
+        return None
+    return int(status) if code == _CLD_EXITED else 128 + int(status)

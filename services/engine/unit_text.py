@@ -1,0 +1,201 @@
+"""The text of an engine's unit: what systemd is told, why, and how gpudeck knows its own units again.
+
+Pure: no file is read or written here.  Directives and their syntax: systemd.unit(5), systemd.service(5),
+systemd.exec(5), systemd.kill(5), systemd.syntax(7).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gpudeck.services.engine.quoting import assignment, command, description
+from gpudeck.services.engine.types import Scope
+from gpudeck.services.errors import OperatorError
+from gpudeck.services.plan import spec_json
+from gpudeck.services.plan.types import EngineSpec
+
+SECTION = "X-Gpudeck"  # systemd skips sections whose names begin with X-
+_KEY = "Spec="
+
+STOP_SECONDS = 60  # a vLLM that streams needed more than 40 s after SIGTERM
+_DRAIN_MARGIN = 30  # what vLLM needs beyond its own --shutdown-timeout
+_BACK_OFF_SINCE = 254  # RestartSteps= and RestartMaxDelaySec= are unknown, and warned of, before
+
+# The unit and the command line can be read by everyone on the machine.
+SECRETS = ("VLLM_API_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
+_SECRET_OPTION = "--api-key"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitLine:
+    """One line of a unit, and what it is for (empty where the line says it itself)."""
+
+    text: str
+    why: str = ""
+
+
+def unit_text(
+    spec: EngineSpec,
+    *,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    scope: Scope = Scope.SYSTEM,
+    secrets_file: str,
+    user: str | None = None,
+    systemd_version: int = 252,
+) -> str:
+    """The whole unit file of `spec`.
+
+    `argv` begins with an absolute path; `secrets_file` is where the operator may put variables that no one else shall
+    read (it need not exist); `user` is whom the engine runs as, at system scope only; `systemd_version` decides what may
+    be written, since an older systemd warns of directives that it does not know.
+
+    Raises OperatorError for text that no unit can carry (control characters above all) and for secrets.
+    """
+    lines = unit_lines(
+        spec,
+        argv=argv,
+        environment=environment,
+        scope=scope,
+        secrets_file=secrets_file,
+        user=user,
+        systemd_version=systemd_version,
+    )
+    return "".join(f"{line.text}\n" for line in lines)
+
+
+def unit_lines(
+    spec: EngineSpec,
+    *,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    scope: Scope = Scope.SYSTEM,
+    secrets_file: str,
+    user: str | None = None,
+    systemd_version: int = 252,
+) -> tuple[UnitLine, ...]:
+    """The lines of `unit_text`, each with what it is for."""
+    _refuse_secrets(argv, environment, secrets_file)
+    return (
+        UnitLine(f"# Written by gpudeck for the engine {spec.name}, and written anew as a whole when that changes."),
+        UnitLine("# What is to last belongs into a drop-in: systemctl edit."),
+        UnitLine(""),
+        *_unit_section(spec, scope),
+        UnitLine(""),
+        *_service_section(argv, environment, scope, secrets_file, user, systemd_version),
+        UnitLine(""),
+        *_install_section(scope),
+        UnitLine(""),
+        UnitLine(f"[{SECTION}]", "systemd skips this section: it is how gpudeck knows its own unit again."),
+        UnitLine(_KEY + spec_json.dumps(spec), "The plan that this unit was made from."),
+    )
+
+
+def spec_of(text: str) -> EngineSpec | None:
+    """The spec that a unit was made from; None where gpudeck did not write it, or its spec can not be read any more."""
+    section = ""
+    for line in text.splitlines():
+        if line.startswith("["):
+            section = line.strip()
+        elif section == f"[{SECTION}]" and line.startswith(_KEY):
+            try:
+                return spec_json.loads(line.removeprefix(_KEY))
+            except OperatorError:
+                return None
+    return None
+
+
+def _refuse_secrets(argv: Sequence[str], environment: Mapping[str, str], secrets_file: str) -> None:
+    way_out = f"put it into {secrets_file} (mode 0600) as"
+    for name in SECRETS:
+        if name in environment:
+            raise OperatorError(f"{name} would stand in the unit for everyone to read: {way_out} {name}=… instead.")
+    if any(word == _SECRET_OPTION or word.startswith(f"{_SECRET_OPTION}=") for word in argv):
+        raise OperatorError(
+            f"{_SECRET_OPTION} would stand on the command line for everyone to read: {way_out} VLLM_API_KEY=… instead."
+        )
+
+
+def _unit_section(spec: EngineSpec, scope: Scope) -> tuple[UnitLine, ...]:
+    network = (
+        UnitLine("Wants=network-online.target", "The engine binds an address and may fetch from the hub."),
+        UnitLine("After=network-online.target", "Wants alone would start both at once."),
+    )
+    return (
+        UnitLine("[Unit]"),
+        UnitLine(f"Description={description(f'vLLM engine {spec.name}: {spec.model}')}"),
+        *(network if scope is Scope.SYSTEM else ()),
+        UnitLine(
+            "StartLimitIntervalSec=1h",
+            "An engine may need minutes to fail, so the starts of a whole hour are counted.",
+        ),
+        UnitLine("StartLimitBurst=5", "After five failed starts systemd gives up; a start by hand counts anew."),
+    )
+
+
+def _service_section(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    scope: Scope,
+    secrets_file: str,
+    user: str | None,
+    systemd_version: int,
+) -> tuple[UnitLine, ...]:
+    lines = [
+        UnitLine("[Service]"),
+        UnitLine("Type=exec", "A program that can not be executed fails the start at once."),
+    ]
+    if user is not None and scope is Scope.SYSTEM:
+        lines.append(UnitLine(f"User={user}", "The engine runs as this user instead of root."))
+    lines += [
+        UnitLine(f"Environment={assignment(name, value)}", _WHY.get(name, "")) for name, value in environment.items()
+    ]
+    lines += [
+        UnitLine(
+            f"EnvironmentFile=-{description(secrets_file)}",
+            "Variables that no one else may read, such as VLLM_API_KEY and HF_TOKEN; the file may be absent.",
+        ),
+        UnitLine(f"ExecStart={command(argv)}", "The colon keeps systemd from replacing $NAME in the words."),
+        UnitLine("Restart=always", "A vLLM that dies after it was ready exits 0, so on-failure would not restart it."),
+    ]
+    if systemd_version >= _BACK_OFF_SINCE:
+        lines += [
+            UnitLine("RestartSec=5s", "The first wait before a restart …"),
+            UnitLine("RestartSteps=4", "… which grows in four steps …"),
+            UnitLine("RestartMaxDelaySec=2min", "… to this one."),
+        ]
+    else:
+        lines.append(UnitLine("RestartSec=15s", "The wait before a restart (systemd before 254 can not let it grow)."))
+    stop = _stop_seconds(argv)
+    lines += [
+        UnitLine("TimeoutStartSec=infinity", "Loading a large model takes as long as it takes."),
+        UnitLine(
+            f"TimeoutStopSec={stop}s", "Time to finish what is streamed; SIGTERM during start-up is lost on vLLM."
+        ),
+        UnitLine("KillMode=control-group", "A worker that is left behind would hold its card."),
+        UnitLine("LimitNOFILE=1048576", "Each connection, worker pipe and weight file takes a descriptor."),
+        UnitLine("LogRateLimitIntervalSec=0", "No line of the engine's log is dropped."),
+    ]
+    return tuple(lines)
+
+
+_WHY = {
+    "CUDA_DEVICE_ORDER": "CUDA counts the cards as NVML and this plan do; its own order is fastest first.",
+    "CUDA_VISIBLE_DEVICES": "The cards of the plan in rank order.",
+    "VLLM_PP_LAYER_PARTITION": "How many layers each pipeline stage takes.",
+    "PYTHONUNBUFFERED": "The last words before a crash reach the journal.",
+    "HF_HOME": "Where the Hugging Face cache lies.",
+}
+
+
+def _stop_seconds(argv: Sequence[str]) -> int:
+    """How long a stop may take: longer where vLLM was told to drain requests first."""
+    for word, following in zip(argv, [*argv[1:], ""], strict=True):
+        value = following if word == "--shutdown-timeout" else word.removeprefix("--shutdown-timeout=")
+        if word.startswith("--shutdown-timeout") and value.isascii() and value.isdigit():
+            return max(STOP_SECONDS, int(value) + _DRAIN_MARGIN)
+    return STOP_SECONDS
+
+
+def _install_section(scope: Scope) -> tuple[UnitLine, ...]:
+    target = "multi-user.target" if scope is Scope.SYSTEM else "default.target"
+    return (UnitLine("[Install]"), UnitLine(f"WantedBy={target}", "What enabling ties it to: started at boot."))
