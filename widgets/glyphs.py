@@ -36,6 +36,7 @@ class Glyphs:
 
     solid: str  # frames: upper left, upper right, lower left, lower right, horizontal, vertical
     dashed: str
+    heavy: str
     edge: str  # marks the chosen row
     branch: str  # hangs a row under the one above
     rule: str  # a horizontal line
@@ -119,6 +120,7 @@ _UNICODE = Glyphs(
     free="░",
     solid="╭╮╰╯─│",
     dashed="╭╮╰╯┄┊",
+    heavy="┏┓┗┛━┃",
     edge="▌",
     branch="└",
     rule="─",
@@ -149,6 +151,7 @@ _ASCII = Glyphs(
     free=".",
     solid="++++-|",
     dashed="....-:",
+    heavy="####=#",
     edge=">",
     branch="`",
     rule="-",
@@ -200,8 +203,8 @@ def tokens_in_short(tokens: int) -> str:
 
 
 def card_name(name: str) -> str:
-    """A card's name without its maker's, which every card of a box shares: `RTX 4090 D`, `A100-SXM4-40GB`."""
-    for prefix in ("NVIDIA ", "GeForce ", "Graphics Device "):
+    """A card's name without its maker's and its line's: `RTX 4090 D`, `A100-SXM4-40GB`, `V100-SXM2-16GB`."""
+    for prefix in ("NVIDIA ", "GeForce ", "Tesla "):
         name = name.removeprefix(prefix)
     return name
 

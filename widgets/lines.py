@@ -1,8 +1,8 @@
 """Prepared lines in a scrolling view that repaints only the rows that changed.
 
 A line is a tuple of spans, a span a text and the names of its styles.  Painters are pure functions that make lines; the
-view resolves the names against the theme.  A foreground name sets colour and weight, a background name lays a colour
-under it: "muted cursor" is muted text on the chosen row.
+view resolves the names against the theme.  A foreground name sets the colour, `strong` the weight, and a background
+name lays a colour under them: "muted cursor" is muted text on the chosen row.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from textual.strip import Strip
 Span = tuple[str, str]
 Line = tuple[Span, ...]
 
-FOREGROUNDS = ("text", "muted", "strong", "faint", "primary", "accent", "success", "warning", "error")
-BACKGROUNDS = ("cursor", "track", "target", "aim")
+FOREGROUNDS = ("text", "muted", "faint", "primary", "soft", "accent", "success", "warning", "error")
+BACKGROUNDS = ("card", "track", "cursor", "aim", "aim-success", "aim-warning", "aim-error")
 
 
 def width_of(line: Line) -> int:
@@ -50,19 +50,26 @@ class LineView(ScrollView):
     LineView {
         scrollbar-size-vertical: 1;
         scrollbar-size-horizontal: 1;
+        scrollbar-color: $foreground 25%;
+        scrollbar-background: $foreground 5%;
+        scrollbar-background-hover: $foreground 5%;
+        scrollbar-background-active: $foreground 5%;
         & > .line--text { color: $foreground; }
-        & > .line--strong { color: $foreground; text-style: bold; }
         & > .line--muted { color: $foreground 65%; }
         & > .line--faint { color: $foreground 35%; }
         & > .line--primary { color: $text-primary; }
+        & > .line--soft { color: $text-primary 60%; }
         & > .line--accent { color: $text-accent; }
         & > .line--success { color: $text-success; }
         & > .line--warning { color: $text-warning; }
         & > .line--error { color: $text-error; }
         & > .line--cursor { background: $primary 25%; }
         & > .line--track { background: $foreground 10%; }
-        & > .line--target { background: $primary 12%; }
+        & > .line--card { background: $foreground 6%; }
         & > .line--aim { background: $primary 35%; }
+        & > .line--aim-success { background: $success 25%; }
+        & > .line--aim-warning { background: $warning 25%; }
+        & > .line--aim-error { background: $error 25%; }
     }
     """
 
@@ -128,8 +135,11 @@ class LineView(ScrollView):
         if style is None:
             style = self.get_component_rich_style("line--text")
             for name in names.split():
+                if name == "strong":
+                    style += Style(bold=True)
+                    continue
                 named = self.get_component_rich_style(f"line--{name}")
-                style += Style(bgcolor=named.bgcolor) if name in BACKGROUNDS else _foreground(named)
+                style += Style(bgcolor=named.bgcolor) if name in BACKGROUNDS else Style(color=named.color)
             self._styles[names] = style
         return style
 
@@ -143,7 +153,3 @@ class LineView(ScrollView):
             self.scroll_to(y=first, animate=False)
         elif last >= top + height:
             self.scroll_to(y=last - height + 1, animate=False)
-
-
-def _foreground(style: Style) -> Style:
-    return Style(color=style.color, bold=style.bold, italic=style.italic, dim=style.dim, underline=style.underline)

@@ -1,5 +1,6 @@
 """What widgets tell the app: a person's wish, as data.  Nothing here acts."""
 
+from textual.geometry import Offset
 from textual.message import Message
 
 from gpudeck.services.plan.findings import Finding, Judgement
@@ -29,6 +30,15 @@ class CardChosen(Message):
     def __init__(self, gpu: int) -> None:
         super().__init__()
         self.gpu = gpu
+
+
+class CardDragged(Message):
+    """A card of the box is being dragged with the mouse, which is at a point of the screen: the board takes it over."""
+
+    def __init__(self, gpu: int, pointer: Offset) -> None:
+        super().__init__()
+        self.gpu = gpu
+        self.pointer = pointer
 
 
 class FixRequested(Message):

@@ -1,5 +1,8 @@
 """The link matrix: the cells that `nvidia-smi topo -m` prints, and what they mean."""
 
+from collections.abc import Sequence
+from itertools import combinations
+
 from gpudeck.services.box.types import Box
 from gpudeck.widgets.glyphs import Glyphs, wrap
 from gpudeck.widgets.lines import Line, LineView
@@ -27,6 +30,18 @@ STYLES = {
 def link_style(kind: str) -> str:
     """The style of a link kind; the word itself is its sign."""
     return STYLES.get(_class(kind), "muted")
+
+
+def slowest(box: Box, cards: Sequence[int]) -> str:
+    """The kind of link, among all pairs of two or more cards, that the group waits for; fewer NVLinks are slower."""
+    order = list(MEANINGS)
+
+    def slowness(kind: str) -> tuple[int, int]:
+        name = _class(kind)
+        lanes = int(kind[2:]) if name == "NV#" and kind[2:].isdigit() else 0
+        return (order.index(name) if name in order else len(order), -lanes)
+
+    return max((box.link(a, b) for a, b in combinations(cards, 2)), key=slowness)
 
 
 def matrix(box: Box, width: int) -> list[Line]:

@@ -58,8 +58,8 @@ class Verdict(LineView):
     HELP = """
     ## Verdict
 
-    What vLLM would say to this plan, before it is started: **blocked** will not start, **caution** starts at a cost or a
-    risk, **ready** has nothing against it.  **Enter** asks for the fix of the chosen finding.
+    What vLLM would say to this plan, before it is started: **blocked** will not start, **caution** starts at a cost or
+    a risk, **ready** has nothing against it.  **Enter** asks for the fix of the chosen finding.
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False, id="verdict.up"),
@@ -105,7 +105,7 @@ class Verdict(LineView):
         self._glyphs = glyphs
         self._draw()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         return self.chosen is not None and self.chosen.fix is not None if action == "fix" else True
 
     def action_move(self, step: int) -> None:
@@ -117,7 +117,7 @@ class Verdict(LineView):
             self.post_message(FixRequested(self.chosen))
 
     def on_click(self, event: events.Click) -> None:
-        row = event.y + self.scroll_offset.y
+        row = event.y - self.gutter.top + self.scroll_offset.y
         finding = self._owners[row] if 0 <= row < len(self._owners) else None
         if finding is not None:
             self._choose(finding)

@@ -6,13 +6,14 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.geometry import Offset
 
 from gpudeck.services.box.types import Reading, Snapshot
 from gpudeck.services.text import printable
 from gpudeck.widgets.cards import rows
 from gpudeck.widgets.glyphs import Glyphs, wrap
 from gpudeck.widgets.lines import Line, LineView, under
-from gpudeck.widgets.messages import CardChosen
+from gpudeck.widgets.messages import CardChosen, CardDragged
 
 HISTORY = 64  # readings that the sparkline can look back on
 
@@ -54,6 +55,7 @@ class BoxCards(LineView):
         self._trouble: str | None = None
         self._history: dict[int, deque[float | None]] = {}
         self._chosen: int | None = None
+        self._pressed: tuple[int, Offset] | None = None  # a card under the pressed button, and where that was
         self._owners: list[int | None] = []  # the card that each row belongs to
 
     @property
@@ -105,9 +107,30 @@ class BoxCards(LineView):
         if self._chosen is not None:
             self.post_message(CardChosen(self._chosen))
 
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        gpu = self._card_at(event.y)
+        self._pressed = None if gpu is None or event.button != 1 else (gpu, event.screen_offset)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._pressed is not None and event.screen_offset != self._pressed[1]:
+            self._hand_over(event.screen_offset)
+
+    def on_mouse_up(self) -> None:
+        self._pressed = None
+
+    def on_leave(self) -> None:
+        # A quick hand is out of the view before its first move is told.
+        if self._pressed is not None:
+            self._hand_over(self.app.mouse_position)
+
+    def _hand_over(self, pointer: Offset) -> None:
+        """A press that moves is a drag, and the board's."""
+        if self._pressed is not None:
+            gpu, self._pressed = self._pressed[0], None
+            self.post_message(CardDragged(gpu, pointer))
+
     def on_click(self, event: events.Click) -> None:
-        row = event.y + self.scroll_offset.y
-        gpu = self._owners[row] if 0 <= row < len(self._owners) else None
+        gpu = self._card_at(event.y)
         if gpu is None:
             return
         if gpu == self._chosen and event.chain == 2:
@@ -123,6 +146,10 @@ class BoxCards(LineView):
 
     def on_blur(self) -> None:
         self._draw()
+
+    def _card_at(self, y: int) -> int | None:
+        row = y - self.gutter.top + self.scroll_offset.y
+        return self._owners[row] if 0 <= row < len(self._owners) else None
 
     def _indices(self) -> list[int]:
         return [] if self._snapshot is None else [gpu.index for gpu in self._snapshot.box.gpus]
@@ -165,7 +192,7 @@ class BoxCards(LineView):
                 snapshot.box,
                 gpu,
                 snapshot.reading(gpu.index) or Reading(gpu.index),
-                self._history.get(gpu.index, ()),
+                tuple(self._history.get(gpu.index, ())),
                 chosen=self.has_focus and gpu.index == self._chosen,
                 glyphs=self._glyphs,
             )

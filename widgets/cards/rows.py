@@ -47,7 +47,6 @@ def full(card: CardView, width: int) -> list[Line]:
     facts_right = joined(
         (
             str(gpu.compute_capability),
-            f"{gib(gpu.memory_bytes, 0)} GiB",
             facts.links_in_short(card.box, gpu, glyphs),
         ),
         glyphs.dot,
@@ -82,7 +81,7 @@ def full(card: CardView, width: int) -> list[Line]:
             card.edge,
             (INDENT[1:], ""),
             ("mem  ", "muted"),
-            *meter(facts.share(reading, gpu), bar_width, "accent", glyphs),
+            *meter(facts.share(reading, gpu), bar_width, "soft", glyphs),
             (f"  {facts.memory(reading, gpu)}", "text"),
         )
     )
@@ -107,7 +106,7 @@ def one_row(card: CardView, width: int) -> list[Line]:
         *head,
         *meter(None if utilization is None else utilization / 100, bar_width, "primary", glyphs),
         (f" {facts.percent(utilization):>5} ", "text"),
-        *meter(facts.share(reading, gpu), bar_width, "accent", glyphs),
+        *meter(facts.share(reading, gpu), bar_width, "soft", glyphs),
         (f" {gib(reading.memory_used_bytes):>5}/{gib(gpu.memory_bytes):<5} ", "text"),
         (f"{facts.temperature(reading, glyphs):>6} ", "muted"),
         (f"{'n/a' if reading.power_w is None else format(reading.power_w, '.0f'):>4} W ", "muted"),
@@ -122,7 +121,8 @@ def two_rows(card: CardView, width: int) -> list[Line]:
     name = glyphs.cut(card_name(printable(gpu.name)), max(6, width - 5 - len(health) - 1))
     first: Line = (card.edge, card.number, (name, "strong"))
     if reading.fault is not None:
-        return [first, *_fault(card, width)[:1]]
+        sentence = glyphs.cut(printable(reading.fault), width - len(INDENT) - 2)
+        return [first, (card.edge, (f"{INDENT[1:]}{glyphs.blocked} {sentence}", "error"))]
     remarks = _remarks(card, width - width_of(first) - len(health) - 3)
     top = spread((*first, (" ", ""), *remarks), ((health, "muted"),), width)
     memory = f"{gib(reading.memory_used_bytes)}/{gib(gpu.memory_bytes)}"
@@ -133,7 +133,7 @@ def two_rows(card: CardView, width: int) -> list[Line]:
         (INDENT[1:], ""),
         *meter(None if utilization is None else utilization / 100, bar_width, "primary", glyphs),
         (f" {facts.percent(utilization):>5} ", "text"),
-        *meter(facts.share(reading, gpu), bar_width, "accent", glyphs),
+        *meter(facts.share(reading, gpu), bar_width, "soft", glyphs),
         (f" {memory}", "text"),
     )
     return [top, bottom]
