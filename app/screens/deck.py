@@ -1,5 +1,7 @@
 """The panel's one screen: where each pane stands, and what of the state each shows."""
 
+from typing import ClassVar
+
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -27,7 +29,7 @@ STALE_S = 3.0
 
 class Deck(Screen[None]):
     CSS_PATH = "deck.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-compact"), (120, "-wide")]
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-compact"), (120, "-wide")]
 
     def __init__(self, glyphs: Glyphs, *, ascii_only: bool) -> None:
         super().__init__(classes="-show-board" + (" -ascii" if ascii_only else ""))
@@ -168,8 +170,8 @@ class Deck(Screen[None]):
 
     def verdict_words(self, state: DeckState) -> str:
         """The verdict in one line: "▲ caution  2 warnings"."""
-        sign, word = verdict_words(state.judgement, self._glyphs)
-        return f"{sign} {word}  {counted(state.judgement)}"
+        words, _style = verdict_words(state.judgement, self._glyphs)
+        return f"{words}  {counted(state.judgement)}"
 
     def _show_chat_target(self, state: DeckState) -> None:
         engine = state.engine
