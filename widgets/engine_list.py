@@ -1,0 +1,231 @@
+"""The engines of this box, one or two rows each: state, phase and how far it is, port, shape, cards."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import events
+from textual.binding import Binding, BindingType
+
+from gpudeck.services.text import printable
+from gpudeck.widgets.glyphs import Glyphs, joined, wrap
+from gpudeck.widgets.lines import Line, LineView, spread, under, width_of
+from gpudeck.widgets.messages import EngineHighlighted, EngineSelected
+
+_BAR = 12
+_STATE_WIDTH = 10  # the longest of the words below
+_INDENT = "   "
+# The words that the app uses for an engine's state, and the style that each is shown in.  Any other word is something
+# that is being done to the engine.
+_STYLES: Mapping[str, str] = {
+    "ready": "success",
+    "starting": "accent",
+    "restarting": "warning",
+    "stopping": "accent",
+    "stopped": "muted",
+    "failed": "error",
+}
+_EMPTY = (
+    "No vLLM engine on this box yet.",
+    "Choose a model, drag cards into stages on the board, and start it there; units that others wrote appear here too.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineView:
+    """One engine as a row shows it.  All text may be foreign."""
+
+    name: str
+    unit: str
+    state: str  # the one word: ready, starting, restarting, stopping, stopped, failed
+    phase: str = ""  # "loading weights"
+    progress_percent: float | None = None
+    eta: str | None = None  # "about 40 s left"
+    port: int | None = None
+    shape: str = ""  # "TP2×PP1"
+    gpus: tuple[int, ...] = ()
+    detail: str = ""  # one sentence: why it failed, what is odd about it
+    managed: bool = True  # its unit was written by gpudeck
+    scope: str = ""  # "system", "user", "embedded"
+
+
+class EngineList(LineView, can_focus=True):
+    """Engines with a cursor.
+
+    Moving the cursor posts `EngineHighlighted`; Enter, or a click on the engine under the cursor, `EngineSelected`.
+    `enter_does` is what the row under the cursor says of Enter.
+    """
+
+    HELP = "Every engine on this box: those of gpudeck, and those whose units others wrote."
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False, id="engines.up"),
+        Binding("down,j", "move(1)", "Down", show=False, id="engines.down"),
+        Binding("home,g", "move_to(0)", "First", show=False, id="engines.first"),
+        Binding("end,G", "move_to(-1)", "Last", show=False, id="engines.last"),
+        Binding("enter", "select", "Log and chat", show=False, id="engines.select"),
+    ]
+    DEFAULT_CSS = """
+    EngineList { height: 1fr; width: 1fr; overflow-x: hidden; background: $surface; }
+    """
+
+    def __init__(
+        self,
+        *,
+        glyphs: Glyphs | None = None,
+        enter_does: str = "log and chat",
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._glyphs = glyphs or Glyphs.unicode()
+        self._enter_does = enter_does
+        self._views: tuple[EngineView, ...] = ()
+        self._current: str | None = None
+        self._owners: list[str] = []  # the engine of each row
+
+    @property
+    def current(self) -> str | None:
+        """The name of the engine under the cursor."""
+        return self._current
+
+    def show(self, views: tuple[EngineView, ...]) -> None:
+        """Show these engines; the cursor stays on its engine, or goes to the one that took its place."""
+        names = [view.name for view in views]
+        before = self._current
+        if self._current not in names:
+            old = [view.name for view in self._views]
+            place = old.index(self._current) if self._current in old else 0
+            self._current = names[min(place, len(names) - 1)] if names else None
+        self._views = views
+        self._draw()
+        if self._current is not None and self._current != before:
+            self.post_message(EngineHighlighted(self._current))
+
+    def select(self, name: str) -> None:
+        """Put the cursor on an engine, where there is one of that name."""
+        if name != self._current and any(view.name == name for view in self._views):
+            self._current = name
+            self._draw()
+            self._keep_current_visible()
+            self.post_message(EngineHighlighted(name))
+
+    def action_move(self, by: int) -> None:
+        names = [view.name for view in self._views]
+        if self._current in names:
+            self.select(names[min(max(names.index(self._current) + by, 0), len(names) - 1)])
+
+    def action_move_to(self, place: int) -> None:
+        if self._views:
+            self.select(self._views[place].name)
+
+    def action_select(self) -> None:
+        if self._current is not None:
+            self.post_message(EngineSelected(self._current))
+
+    def on_click(self, event: events.Click) -> None:
+        row = event.y + self.scroll_offset.y
+        if 0 <= row < len(self._owners):
+            name = self._owners[row]
+            if name == self._current:
+                self.post_message(EngineSelected(name))
+            else:
+                self.select(name)
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def on_focus(self) -> None:
+        self._draw()
+
+    def on_blur(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        width = self.scrollable_content_region.width
+        if width <= 0:
+            return
+        lines: list[Line] = []
+        self._owners = []
+        names = max((cell_len(printable(view.name)) for view in self._views), default=0)
+        names = min(names, max(8, width // 3))
+        for view in self._views:
+            rows = engine_rows(view, self._glyphs, width, names)
+            if view.name == self._current:
+                if self.has_focus:
+                    rows[0] = _with_hint(rows[0], f"Enter: {self._enter_does} ", width)
+                rows = [under(row, "cursor" if self.has_focus else "track", width) for row in rows]
+            lines += rows
+            self._owners += [view.name] * len(rows)
+        if not self._views:
+            lines = [((f" {text}", "muted"),) for sentence in _EMPTY for text in wrap(sentence, width - 2)]
+        self.show_lines(lines)
+
+    def _keep_current_visible(self) -> None:
+        rows = [row for row, name in enumerate(self._owners) if name == self._current]
+        if rows:
+            self.keep_visible(rows[0], rows[-1])
+
+
+def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int) -> list[Line]:
+    """The rows of one engine in `width` cells: one, and more where there is a phase, a detail or too little room."""
+    style = _STYLES.get(view.state, "accent")
+    head: Line = (
+        (f" {_sign(view.state, glyphs)} ", style),
+        (glyphs.fit(printable(view.name), name_width), "strong"),
+        ("  ", ""),
+        (glyphs.fit(view.state, _STATE_WIDTH), style),
+    )
+    facts = joined(_facts(view), glyphs.dot)
+    rows: list[Line] = []
+    if width_of(head) + 2 + cell_len(facts) <= width:
+        rows.append((*head, ("  ", ""), (facts, "muted")))
+    else:
+        rows.append(head)
+        rows.append(((_INDENT, ""), (glyphs.cut(facts, width - len(_INDENT)), "muted")))
+    if view.phase or view.progress_percent is not None:
+        rows.append(_progress(view, glyphs, width))
+    if view.detail:
+        detail = wrap(printable(view.detail), width - len(_INDENT) - 3)
+        tone = "error" if view.state == "failed" else "warning"
+        rows += [
+            ((_INDENT, ""), (f"{glyphs.branch} " if place == 0 else "  ", "faint"), (text, tone))
+            for place, text in enumerate(detail)
+        ]
+    return rows
+
+
+def _sign(state: str, glyphs: Glyphs) -> str:
+    return {
+        "ready": glyphs.running,
+        "stopped": glyphs.stopped,
+        "failed": glyphs.failed,
+        "restarting": glyphs.caution,
+    }.get(state, glyphs.starting)
+
+
+def _facts(view: EngineView) -> list[str]:
+    cards = ",".join(map(str, view.gpus))
+    return [
+        f":{view.port}" if view.port is not None else "",
+        view.shape,
+        f"{'card' if len(view.gpus) == 1 else 'cards'} {cards}" if cards else "",
+        view.scope,
+        "" if view.managed else f"{printable(view.unit)}, not gpudeck's",
+    ]
+
+
+def _progress(view: EngineView, glyphs: Glyphs, width: int) -> Line:
+    row: list[tuple[str, str]] = [(_INDENT, "")]
+    if view.progress_percent is not None:
+        bar = glyphs.bar(view.progress_percent / 100, _BAR)
+        row += [(bar, "accent"), (glyphs.rule * (_BAR - cell_len(bar)), "faint")]
+        row.append((f" {view.progress_percent:3.0f} %  ", "text"))
+    words = joined((printable(view.phase), view.eta or ""), glyphs.dot)
+    row.append((glyphs.cut(words, max(0, width - width_of(tuple(row)))), "muted"))
+    return tuple(row)
+
+
+def _with_hint(row: Line, hint: str, width: int) -> Line:
+    """What Enter does, at the right end of a row that has room for it."""
+    return spread(row, ((hint, "primary"),), width) if width_of(row) + cell_len(hint) + 2 <= width else row
