@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -66,23 +66,24 @@ class JournalQuery:
             finally:
                 patience.cancel()
             if child.wait():
-                raise OperatorError(f"{self._unreadable()} ({_last_words(errors)}).")
-        self._refuse_if_unreadable(found)
+                raise self._unreadable(_last_words(errors))
+        if not found:
+            self.refuse_if_unreadable()
         return list(found)
 
-    def _refuse_if_unreadable(self, found: Iterable[LogLine]) -> None:
-        """Without the group, journalctl shows the reader's own entries, of which there are none, and says nothing."""
-        if self.scope is Scope.SYSTEM and not any(True for _ in found) and not may_read_system_journal():
-            raise OperatorError(f"{self._unreadable()}.")
-
     def refuse_if_unreadable(self) -> None:
-        """Raises OperatorError where this user can not read the unit's entries."""
-        self._refuse_if_unreadable(())
+        """Raises OperatorError where this user can not read the unit's entries.
 
-    def _unreadable(self) -> str:
-        return (
-            f"The journal of {self.unit} can not be read: be root, or have root add you to the group systemd-journal "
-            "and log in again"
+        journalctl says nothing then: it shows the reader's own entries, and among these are none of the unit.
+        """
+        if self.scope is Scope.SYSTEM and not may_read_system_journal():
+            raise self._unreadable("")
+
+    def _unreadable(self, words: str) -> OperatorError:
+        said = f" ({words})" if words else ""
+        return OperatorError(
+            f"The journal of {self.unit} can not be read{said}: be root, or have root add you to the group "
+            "systemd-journal and log in again."
         )
 
 
@@ -130,7 +131,7 @@ class JournalFollower:
     """Follows one unit's journal from `since` on (epoch seconds, or what tells them; None: from now).
 
     One thread reads, one delivers.  Delivered batches hold at most BATCH lines; what a slow `deliver` can not take is
-    dropped oldest first, and the gap is told as a line.  When journalctl ends, it is started again from the last cursor.
+    dropped oldest first, and the gap is told as a line.  When journalctl ends, it goes on from the last cursor.
     """
 
     def __init__(

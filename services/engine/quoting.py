@@ -9,6 +9,7 @@ from gpudeck.services.text import printable
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@+=:,./-]+\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_ACCOUNT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}\Z")
 _SHOWN = 60
 _LONGEST_LINE = 1 << 20  # systemd's LONG_LINE_MAX, of which the key takes a little
 
@@ -45,10 +46,19 @@ def assignment(name: str, value: str) -> str:
     return _bounded(word(f"{name}={value}"), f"The variable {name}")
 
 
-def description(text: str) -> str:
-    """A value that systemd takes as it is to the end of the line, but for its % specifiers (a path, a description)."""
-    checked(text)
-    return text.replace("%", "%%").replace("\\", "\\\\") if text.endswith("\\") else text.replace("%", "%%")
+def to_end_of_line(text: str) -> str:
+    """A value that systemd takes unquoted, all but its % specifiers: a description, a path.
+
+    A backslash at its end would join the next line to it, and is left out.
+    """
+    return checked(text).replace("%", "%%").rstrip("\\")
+
+
+def account(name: str) -> str:
+    """A user's name, as systemd wants it: systemd.io/USER_NAMES."""
+    if not _ACCOUNT.match(name):
+        raise OperatorError(f"{printable(name[:_SHOWN])!r} is no user's name: use letters, digits, '-' and '_'.")
+    return name
 
 
 def checked(text: str) -> str:
@@ -60,10 +70,8 @@ def checked(text: str) -> str:
     for character in text:
         if not character.isascii() or not character.isprintable():
             code = ord(character)
-            unfit = (
-                unicodedata.category(character) in ("Cc", "Cs") or 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE
-            )
-            if unfit:
+            noncharacter = 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE
+            if noncharacter or unicodedata.category(character) in ("Cc", "Cs"):
                 shown = printable(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
                 raise OperatorError(f"The character U+{code:04X} in '{shown}' can not stand in a unit: remove it.")
     return text

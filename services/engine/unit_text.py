@@ -7,7 +7,7 @@ systemd.exec(5), systemd.kill(5), systemd.syntax(7).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpudeck.services.engine.quoting import assignment, command, description
+from gpudeck.services.engine.quoting import account, assignment, command, to_end_of_line
 from gpudeck.services.engine.types import Scope
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan import spec_json
@@ -22,7 +22,7 @@ _BACK_OFF_SINCE = 254  # RestartSteps= and RestartMaxDelaySec= are unknown, and 
 
 # The unit and the command line can be read by everyone on the machine.
 SECRETS = ("VLLM_API_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
-_SECRET_OPTION = "--api-key"
+_KEY_OPTION = "--api-key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ def unit_text(
     """The whole unit file of `spec`.
 
     `argv` begins with an absolute path; `secrets_file` is where the operator may put variables that no one else shall
-    read (it need not exist); `user` is whom the engine runs as, at system scope only; `systemd_version` decides what may
-    be written, since an older systemd warns of directives that it does not know.
+    read (it need not exist); `user` is whom the engine runs as, at system scope only; `systemd_version` decides what
+    may be written, since an older systemd warns of directives that it does not know.
 
     Raises OperatorError for text that no unit can carry (control characters above all) and for secrets.
     """
@@ -109,9 +109,9 @@ def _refuse_secrets(argv: Sequence[str], environment: Mapping[str, str], secrets
     for name in SECRETS:
         if name in environment:
             raise OperatorError(f"{name} would stand in the unit for everyone to read: {way_out} {name}=… instead.")
-    if any(word == _SECRET_OPTION or word.startswith(f"{_SECRET_OPTION}=") for word in argv):
+    if any(word == _KEY_OPTION or word.startswith(f"{_KEY_OPTION}=") for word in argv):
         raise OperatorError(
-            f"{_SECRET_OPTION} would stand on the command line for everyone to read: {way_out} VLLM_API_KEY=… instead."
+            f"{_KEY_OPTION} would stand on the command line for everyone to read: {way_out} VLLM_API_KEY=… instead."
         )
 
 
@@ -122,7 +122,7 @@ def _unit_section(spec: EngineSpec, scope: Scope) -> tuple[UnitLine, ...]:
     )
     return (
         UnitLine("[Unit]"),
-        UnitLine(f"Description={description(f'vLLM engine {spec.name}: {spec.model}')}"),
+        UnitLine(f"Description={to_end_of_line(f'vLLM engine {spec.name}: {spec.model}')}"),
         *(network if scope is Scope.SYSTEM else ()),
         UnitLine(
             "StartLimitIntervalSec=1h",
@@ -145,13 +145,12 @@ def _service_section(
         UnitLine("Type=exec", "A program that can not be executed fails the start at once."),
     ]
     if user is not None and scope is Scope.SYSTEM:
-        lines.append(UnitLine(f"User={user}", "The engine runs as this user instead of root."))
-    lines += [
-        UnitLine(f"Environment={assignment(name, value)}", _WHY.get(name, "")) for name, value in environment.items()
-    ]
+        lines.append(UnitLine(f"User={account(user)}", "The engine runs as this user instead of root."))
+    for name, value in environment.items():
+        lines.append(UnitLine(f"Environment={assignment(name, value)}", _WHY.get(name, "")))
     lines += [
         UnitLine(
-            f"EnvironmentFile=-{description(secrets_file)}",
+            f"EnvironmentFile=-{to_end_of_line(secrets_file)}",
             "Variables that no one else may read, such as VLLM_API_KEY and HF_TOKEN; the file may be absent.",
         ),
         UnitLine(f"ExecStart={command(argv)}", "The colon keeps systemd from replacing $NAME in the words."),
@@ -168,9 +167,7 @@ def _service_section(
     stop = _stop_seconds(argv)
     lines += [
         UnitLine("TimeoutStartSec=infinity", "Loading a large model takes as long as it takes."),
-        UnitLine(
-            f"TimeoutStopSec={stop}s", "Time to finish what is streamed; SIGTERM during start-up is lost on vLLM."
-        ),
+        UnitLine(f"TimeoutStopSec={stop}s", "Time to finish what is streamed; a vLLM that starts ignores SIGTERM."),
         UnitLine("KillMode=control-group", "A worker that is left behind would hold its card."),
         UnitLine("LimitNOFILE=1048576", "Each connection, worker pipe and weight file takes a descriptor."),
         UnitLine("LogRateLimitIntervalSec=0", "No line of the engine's log is dropped."),

@@ -62,7 +62,10 @@ class Bus:
         self._state = threading.Condition()
         self._connection: Connection | None = None
         self._closing = threading.Event()
-        self._connection = self._connected()
+        connection = self._connected()
+        if not connection.alive:
+            raise NoBusError("D-Bus went away while it was connected to: see systemctl status dbus.")
+        self._connection = connection
 
     @property
     def lost(self) -> bool:

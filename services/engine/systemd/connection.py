@@ -30,7 +30,7 @@ class Connection:
         self._context = GLib.MainContext.new()
         self._loop = GLib.MainLoop.new(self._context, False)
         self._thread = threading.Thread(target=self._run, name="systemd-signals", daemon=True)
-        self._units: dict[str, Any] = {}
+        self._proxies: dict[str, Any] = {}
         self.alive = True
         self._thread.start()
         try:
@@ -83,11 +83,11 @@ class Connection:
             raise errors[0]
         return values[0]
 
-    def unit_properties(self, path: str) -> Any:
-        """The Properties interface of a unit's object; kept, since making one asks systemd for its introspection."""
-        proxy = self._units.get(path)
+    def properties(self, path: str) -> Any:
+        """The Properties interface of an object; kept, since making one asks systemd for its introspection."""
+        proxy = self._proxies.get(path)
         if proxy is None:
-            proxy = self._units[path] = self.bus.get(SYSTEMD, path, timeout=CALL_SECONDS)[PROPERTIES]
+            proxy = self._proxies[path] = self.bus.get(SYSTEMD, path, timeout=CALL_SECONDS)[PROPERTIES]
         return proxy
 
     def close(self) -> None:

@@ -5,9 +5,8 @@ from collections import OrderedDict
 
 from gpudeck.services.engine.systemd.connection import Connection
 
-_KEPT = (
-    512  # results that no one has asked for yet: other people's jobs, and ours until the call that made them returns
-)
+# Results that no one has asked for yet: other people's jobs, and ours until the call that made them returns.
+_KEPT = 512
 
 
 class Jobs:

@@ -1,6 +1,6 @@
 """The runner that has systemd run the engines."""
 
-import fnmatch
+import re
 import shutil
 import threading
 import time
@@ -73,8 +73,8 @@ class SystemdRunner:
 
     def engines(self) -> tuple[UnitState, ...]:
         states = []
-        for unit, path in self._bus.ask("list the engines", self._ours):
-            facts = self._bus.ask(f"read {unit}", lambda connection, path=path: units.facts_of(connection, path))
+        for unit, _path in self._bus.ask("list the engines", self._ours):
+            facts = self._facts(unit)
             if facts["LoadState"] != "not-found":
                 states.append(self._state_from(unit, facts))
         return tuple(sorted(states, key=lambda state: state.name))
@@ -103,7 +103,7 @@ class SystemdRunner:
         if not standing:
             return UnitPreview(str(path), text)
         ours = standing == str(path) and not path.is_symlink() and self._authors.spec(standing, spec.name) is not None
-        return UnitPreview(standing if ours else standing, text, existing=files.read(standing) or "", managed=ours)
+        return UnitPreview(standing, text, existing=files.read(standing) or "", managed=ours)
 
     def install(self, spec: EngineSpec, *, enable: bool = False) -> None:
         unit = self._unit(spec.name)
@@ -216,7 +216,7 @@ class SystemdRunner:
 
     def _ours(self, connection: Connection) -> list[tuple[str, str]]:
         """Our units, loaded or only on disk, with their object paths."""
-        pattern = f"{fnmatch.translate and self._prefix}*.service"
+        pattern = f"{self._prefix}*.service"
         manager = connection.manager
         loaded = {unit[0]: unit[6] for unit in manager.ListUnitsByPatterns([], [pattern], timeout=CALL_SECONDS)}
         for path, _state in manager.ListUnitFilesByPatterns([], [pattern], timeout=CALL_SECONDS):
@@ -233,17 +233,16 @@ class SystemdRunner:
     def _state_from(self, unit: str, facts: dict[str, Any]) -> UnitState:
         name = self._name(unit)
         spec = self._authors.spec(facts.get("FragmentPath", ""), name)
-        return units.state_from(facts, name=name, unit=unit, scope=self.scope, managed=spec is not None, spec=spec)
+        return units.state_from(facts, name=name, unit=unit, scope=self.scope, spec=spec)
 
     def _version(self) -> int:
         def ask(connection: Connection) -> str:
-            properties = connection.unit_properties("/org/freedesktop/systemd1")
+            properties = connection.properties("/org/freedesktop/systemd1")
             return str(properties.Get("org.freedesktop.systemd1.Manager", "Version", timeout=CALL_SECONDS))
 
-        digits = "".join(
-            character if character.isdigit() else " " for character in self._bus.ask("read its version", ask)
-        )
-        return int(digits.split()[0])
+        # The string is the distribution's, such as 252.38-1~deb12u1.
+        first = re.search(r"\d+", self._bus.ask("tell its version", ask))
+        return int(first.group()) if first else 0
 
     def _reload(self) -> None:
         self._bus.order("reload its units", lambda connection: connection.manager.Reload(timeout=RELOAD_SECONDS))
@@ -267,7 +266,8 @@ class SystemdRunner:
 
     def _stop_seconds(self, unit: str) -> float:
         """How long a stop may take by the unit's own settings."""
-        return min(self._facts(unit).get("TimeoutStopUSec", 0) / 1e6, _LONGEST_STOP) + _STOP_MARGIN
+        own: int = self._facts(unit).get("TimeoutStopUSec", 0)
+        return min(own / 1e6, _LONGEST_STOP) + _STOP_MARGIN
 
     def _job(self, verb: str, unit: str, method: str, seconds: float, *, wanted: str) -> None:
         """Have systemd do it, and wait for the job's end.  Raises OperatorError when it did not end well."""
@@ -283,9 +283,7 @@ class SystemdRunner:
             if facts["Job"][1] != job:
                 result = "done" if facts["ActiveState"] == wanted else "failed"
             elif time.monotonic() >= end:
-                raise OperatorError(
-                    f"systemd has not yet managed to {verb} {unit} and goes on trying: watch its state."
-                )
+                raise OperatorError(f"systemd is still trying to {verb} {unit} and goes on: watch its state.")
             else:
                 result = self._jobs.result(job, self._bus.present(), end - time.monotonic())
         if result != "done":
@@ -317,7 +315,8 @@ class SystemdRunner:
 
     def _run_began(self, name: str) -> float | None:
         """When the present run (or the last one) was asked for, epoch seconds; None where there was none."""
-        return self._facts(self._unit(name))["InactiveExitTimestamp"] / 1e6 or None
+        asked_at: int = self._facts(self._unit(name))["InactiveExitTimestamp"]
+        return asked_at / 1e6 if asked_at else None
 
 
 def _absolute(words: tuple[str, ...]) -> tuple[str, ...]:

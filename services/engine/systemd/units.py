@@ -34,20 +34,19 @@ def load(connection: Connection, unit: str) -> str:
 
 def facts_of(connection: Connection, path: str) -> dict[str, Any]:
     """All properties of a service unit, of both interfaces."""
-    properties = connection.unit_properties(path)
+    properties = connection.properties(path)
     facts: dict[str, Any] = properties.GetAll(SERVICE, timeout=CALL_SECONDS)
     facts.update(properties.GetAll(UNIT, timeout=CALL_SECONDS))
     return facts
 
 
-def state_from(
-    facts: Facts, *, name: str, unit: str, scope: Scope, managed: bool, spec: EngineSpec | None
-) -> UnitState:
+def state_from(facts: Facts, *, name: str, unit: str, scope: Scope, spec: EngineSpec | None) -> UnitState:
+    """`spec` is what gpudeck made the unit from; None for a unit that it did not write."""
     return UnitState(
         name=name,
         unit=unit,
         scope=scope,
-        managed=managed,
+        managed=spec is not None,
         active=facts["ActiveState"],
         sub=facts["SubState"],
         result=facts.get("Result", ""),
