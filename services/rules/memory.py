@@ -1,0 +1,204 @@
+"""Whether weights, KV cache and everything beside them fit the cards."""
+
+from collections.abc import Iterator
+
+from gpudeck.services.memory.plan import MemoryDetail, RankMemory
+from gpudeck.services.memory.settings import AUTO_LENGTH
+from gpudeck.services.plan.findings import Finding, Severity
+from gpudeck.services.rules.rule import ModelPlan, Rule, gib, named
+
+WEIGHTS = Rule(
+    "weights-fit",
+    Severity.ERROR,
+    "Weights that do not fit the card",
+    "Weights are loaded before anything is measured; a card that they exceed ends in CUDA out of memory.",
+    "run on an H200 (vLLM 0.24): Mixtral-8x22B on one card",
+)
+KV_ROOM = Rule(
+    "kv-cache-room",
+    Severity.ERROR,
+    "No room for a KV cache",
+    "The KV cache gets what the requested share of the card leaves after weights, activation peak and CUDA graphs.",
+    "vllm/v1/core/kv_cache_utils.py: No available memory for the cache blocks",
+)
+LENGTH_ROOM = Rule(
+    "max-model-len-kv",
+    Severity.ERROR,
+    "A length that the KV cache can not hold",
+    "At least one request of max-model-len tokens must fit into the KV cache.",
+    "vllm/v1/core/kv_cache_utils.py: To serve at least one request with the models's max seq len, KV cache is needed "
+    "which is larger than the available KV cache memory",
+)
+LENGTH_MODEL = Rule(
+    "max-model-len-model",
+    Severity.ERROR,
+    "A length beyond the model's own",
+    "vLLM refuses lengths beyond what config.json states, unless VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 is set.",
+    "vllm/config/model.py _get_and_verify_max_len",
+)
+OCCUPIED = Rule(
+    "gpu-occupied",
+    Severity.ERROR,
+    "Too little memory free for the requested share",
+    "When it starts, vLLM compares the free memory with gpu-memory-utilization × the card's total, and refuses below.",
+    "vllm/v1/worker/gpu_worker.py: Free memory on device is less than desired GPU memory utilization",
+)
+BESIDE_BUDGET = Rule(
+    "beside-budget",
+    Severity.ERROR,
+    "No room beside the requested share",
+    "CUDA's context and, with the second model runner, the CUDA graphs lie outside the share; an engine that fills the "
+    "card to the brim runs out of memory while capturing graphs.",
+    "run on an H200 (vLLM 0.24): Qwen2.5-7B at 0.99 with the graph estimate off",
+)
+FIXED_CACHE = Rule(
+    "kv-cache-memory-bytes",
+    Severity.ERROR,
+    "A fixed KV cache that does not fit",
+    "--kv-cache-memory-bytes overrides the share; vLLM allocates that much without comparing it with the card.",
+    "run on an H200 (vLLM 0.24): Qwen2.5-7B with 126 GiB",
+)
+TIGHT = Rule(
+    "memory-tight",
+    Severity.WARNING,
+    "Little memory beside the requested share",
+    "Real use lies up to 0.6 GiB above what vLLM budgets (allocator leftovers, workspaces).",
+    "run on an H200 (vLLM 0.24): NVML's use at readiness against the budget",
+)
+UNEVEN = Rule(
+    "memory-uneven",
+    Severity.WARNING,
+    "Memory that stays unused",
+    "All ranks take the block count of the one with the least room; what the others have beyond it is not used.",
+    "vllm/v1/core/kv_cache_utils.py get_kv_cache_configs: the minimum over all workers",
+)
+SHARED = Rule(
+    "gpu-shared",
+    Severity.WARNING,
+    "A card that others use",
+    "Another process's memory can grow while the engine runs, and its work slows the engine.",
+    "vllm/v1/worker/gpu_worker.py",
+)
+
+RULES = (
+    WEIGHTS, KV_ROOM, LENGTH_ROOM, LENGTH_MODEL, OCCUPIED, BESIDE_BUDGET, FIXED_CACHE, TIGHT, UNEVEN, SHARED,
+)  # fmt: skip
+_SHARED_FROM = 1 << 30
+_UNEVEN_FROM = 0.15  # of the card's memory
+
+
+def check(judged: ModelPlan) -> Iterator[Finding]:
+    memory, model = judged.memory, judged.model
+    yield from _model_length(judged)
+    if memory is None or not memory.ranks or model.weights is None:
+        return
+    yield from _occupied(memory)
+    tightest = min(memory.ranks, key=lambda rank: rank.free_at_start - rank.weights)
+    if tightest.weights > tightest.free_at_start:
+        yield _weights_too_large(tightest)
+        return
+    yield from _cache(memory)
+    yield from _beside_budget(memory)
+    yield from _uneven(memory)
+
+
+def _model_length(judged: ModelPlan) -> Iterator[Finding]:
+    length, limit = judged.plan.spec.options.max_model_len, judged.model.max_position_embeddings
+    allowed = ("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "1") in judged.plan.spec.environment
+    if length is not None and limit is not None and length > limit and not allowed:
+        yield LENGTH_MODEL.finding(
+            f"max-model-len {length:,} is greater than the model's own {limit:,}.", f"Use --max-model-len {limit}."
+        )
+
+
+def _occupied(memory: MemoryDetail) -> Iterator[Finding]:
+    for rank in memory.ranks:
+        if rank.free_at_start < rank.budget and memory.settings.kv_cache_memory_bytes is None:
+            share = int(rank.free_at_start / rank.cuda_total * 100) / 100 if rank.cuda_total > 0 else 0
+            taken = f"{gib(rank.other)} are taken already" if rank.other else "the CUDA context takes the rest"
+            yield OCCUPIED.finding(
+                f"{named(rank.gpu)}: {gib(rank.free_at_start)} of {gib(rank.cuda_total)} would be free, less than the "
+                f"requested share ({memory.settings.utilization:g}, {gib(rank.budget)}): {taken}.",
+                f"Use --gpu-memory-utilization {share:.2f}, or free the card." if share > 0.05 else "Free the card.",
+            )
+        elif rank.other >= _SHARED_FROM:
+            yield SHARED.finding(
+                f"{named(rank.gpu)} holds {gib(rank.other)} of other processes, which may grow and slow the engine.",
+                "Use a free card, or stop what runs there.",
+            )
+
+
+def _weights_too_large(rank: RankMemory) -> Finding:
+    return WEIGHTS.finding(
+        f"{named(rank.gpu)} would have to hold {gib(rank.weights)} of weights, and {gib(rank.free_at_start)} are free "
+        "on it.",
+        "Spread the model over more cards (tensor or pipeline parallelism), or use a quantized checkpoint.",
+    )
+
+
+def _cache(memory: MemoryDetail) -> Iterator[Finding]:
+    keeping = [rank for rank in memory.ranks if rank.block_bytes > 0]
+    if not keeping:
+        return
+    rank = min(keeping, key=lambda rank: rank.blocks(memory.settings))
+    if memory.blocks == 0:
+        needed = rank.weights + rank.overhead.inside + rank.block_bytes * max(memory.needed, 1)
+        share = -(-needed * 100 // max(rank.cuda_total, 1)) / 100
+        raised = f"Use --gpu-memory-utilization {share:.2f}, " if share <= 0.95 else "Use "
+        yield KV_ROOM.finding(
+            f"{named(rank.gpu)}: of the {gib(rank.budget)} that vLLM may use, weights take {gib(rank.weights)} and "
+            f"activation peak and CUDA graphs {gib(rank.overhead.inside)}: nothing is left for a KV cache.",
+            f"{raised}more cards, a quantized checkpoint, or smaller --max-num-seqs and --max-num-batched-tokens.",
+        )
+    elif memory.needed > memory.blocks and memory.settings.max_model_len != AUTO_LENGTH:
+        length = memory.plan.max_model_len
+        yield LENGTH_ROOM.finding(
+            f"One request of {length:,} tokens needs {gib(memory.needed * rank.block_bytes)} of KV cache on "
+            f"{named(rank.gpu)}, and {gib(memory.blocks * rank.block_bytes)} are there: the longest that fits is "
+            f"{memory.longest:,} tokens.",
+            f"Use --max-model-len {memory.longest}." if memory.longest else "Use more cards or a smaller model.",
+        )
+
+
+def _beside_budget(memory: MemoryDetail) -> Iterator[Finding]:
+    if memory.settings.kv_cache_memory_bytes is not None:
+        yield from _fixed_cache(memory, memory.settings.kv_cache_memory_bytes)
+        return
+    for rank in memory.ranks:
+        spare = rank.spare_beside_budget
+        if rank.free_at_start < rank.budget or spare >= rank.overhead.slack:
+            continue
+        outside = rank.overhead.graphs_outside
+        graphs = f" and {gib(outside)} of CUDA graphs, which vLLM does not budget" if outside else ""
+        share = (rank.free_at_start - outside - rank.overhead.slack) / max(rank.cuda_total, 1)
+        rule = BESIDE_BUDGET if outside or spare < 0 else TIGHT
+        yield rule.finding(
+            f"{named(rank.gpu)}: beside the requested share of {memory.settings.utilization:g} ({gib(rank.budget)}) "
+            f"and CUDA's context{graphs}, {gib(max(spare, 0))} stay free; {gib(rank.overhead.slack)} may be needed.",
+            f"Use --gpu-memory-utilization {int(share * 100) / 100:.2f}." if share > 0.05 else None,
+        )
+
+
+def _fixed_cache(memory: MemoryDetail, wanted: int) -> Iterator[Finding]:
+    for rank in memory.ranks:
+        room = rank.free_at_start - rank.weights - rank.overhead.inside - rank.overhead.graphs_outside
+        if rank.block_bytes > 0 and wanted > room:
+            yield FIXED_CACHE.finding(
+                f"{named(rank.gpu)}: --kv-cache-memory-bytes asks for {gib(wanted)}, and weights, activation peak and "
+                f"CUDA graphs leave {gib(max(room, 0))}.",
+                f"Use --kv-cache-memory-bytes {room}." if room > 0 else "Use more cards or a smaller model.",
+            )
+
+
+def _uneven(memory: MemoryDetail) -> Iterator[Finding]:
+    for rank in memory.ranks:
+        if rank.block_bytes <= 0:
+            continue
+        unused = (rank.blocks(memory.settings) - memory.blocks) * rank.block_bytes
+        if unused > _UNEVEN_FROM * rank.gpu.memory_bytes:
+            yield UNEVEN.finding(
+                f"{named(rank.gpu)} could hold {gib(unused)} more KV cache; the rank with the least room sets the "
+                "number of blocks for all.",
+                "Give stages with larger cards more layers (a layer partition), or leave this card to another engine.",
+            )
+            return
