@@ -141,8 +141,8 @@ def _process_from(entry: Document, where: str) -> GpuProcess:
     if "memory_mib" in entry and "memory_bytes" in entry:
         raise ShapeError(f"{where} has both memory_mib and memory_bytes: leave one out")
     memory = round(entry["memory_mib"] * MIB) if "memory_mib" in entry else entry.get("memory_bytes")
-    given = {key: value for key, value in entry.items() if key not in ("memory_mib", "memory_bytes", "name")}
-    return GpuProcess(name=entry.get("name", ""), memory_bytes=memory, **given)
+    given = {key: value for key, value in entry.items() if key not in ("memory_mib", "memory_bytes")}
+    return GpuProcess(memory_bytes=memory, **given)
 
 
 def _frame_readings(entries: list[Document], box: Box, where: str) -> tuple[Reading, ...]:

@@ -32,7 +32,7 @@ PCIE = Record(
 PROCESS = Record(
     {
         "pid": Field(Whole(1, 1 << 31), "process id", required=True),
-        "name": Field(Text(), "process title or name"),
+        "name": Field(Text(), "process title or name", required=True),
         "memory_mib": Field(_mib, "memory held on this card, MiB"),
         "memory_bytes": Field(_bytes, "the same in bytes, as a recording writes it"),
         "user": Field(Text(), "its user"),

@@ -73,8 +73,9 @@ class Number:
     most: float
 
     def check(self, value: object, where: str) -> None:
-        good = isinstance(value, int | float) and not isinstance(value, bool)
-        if not good or not (math.isfinite(value) and self.least <= value <= self.most):  # type: ignore[arg-type, operator]
+        # A comparison holds for no NaN; infinities are outside every range here.
+        number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+        if not self.least <= number <= self.most:
             raise ShapeError(f"{where} must be a number from {self.least:g} to {self.most:g}, not {shown(value)}")
 
     def schema(self) -> dict[str, Any]:

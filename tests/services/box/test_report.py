@@ -1,0 +1,73 @@
+from gpudeck.services.box.report import box_document, box_text, global_rank, topo_document, topo_text
+from gpudeck.services.box.types import Box, GpuProcess, Link, Reading, Snapshot
+from tests.services.box.boxes import busy, card, pair
+
+
+def worker(tp: int, pp: int, dp: int | None = None, engine: str | None = "gemma") -> GpuProcess:
+    return GpuProcess(100 + tp, "VLLM::Worker", 1, "vllm", engine, tp, pp, dp)
+
+
+def test_topo_prints_the_matrix_and_both_affinities() -> None:
+    box = Box((card(0), card(1, numa=None, cpu_affinity=""), card(10, cpu_affinity=None)), (Link(1, 0, "NV12"),))
+    assert topo_text(box).splitlines()[:4] == [
+        "\tGPU0\tGPU1\tGPU10\tCPU Affinity\tNUMA Affinity",
+        "GPU0\t X \tNV12\tSYS\t0-31,64-95\t0",
+        "GPU1\tNV12\t X \tSYS\t\t\tN/A",
+        "GPU10\tSYS\tSYS\t X \tN/A\t\t0",
+    ]
+    assert topo_document(box) == {
+        "gpus": [0, 1, 10],
+        "matrix": [["X", "NV12", "SYS"], ["NV12", "X", "SYS"], ["SYS", "SYS", "X"]],
+    }
+
+
+def test_what_a_card_does_not_report_is_null_and_not_zero() -> None:
+    gpu = box_document(Snapshot(pair(), 0.0, (Reading(0), busy(1))))["gpus"][0]
+    assert gpu["memory_used_bytes"] is None
+    assert gpu["power_watts"] is None
+    assert gpu["memory_total_bytes"] == 40 << 30
+    assert "n/a of 40.0" in box_text(Snapshot(pair(), 0.0, (Reading(0), busy(1))))
+
+
+def test_the_words_of_the_design_are_in_the_document() -> None:
+    document = box_document(Snapshot(pair(), 0.0, (busy(0, worker(0, 0)), busy(1, worker(1, 0)))))
+    assert document["at"] == "1970-01-01T00:00:00.000+00:00"
+    assert (document["driver"], document["cuda"]) == ("580.95.05", "13.0")
+    assert document["links"] == [{"a": 0, "b": 1, "kind": "NV12"}]
+    gpu = document["gpus"][1]
+    assert gpu["gpu_utilization_percent"] == 87
+    assert gpu["temperature_celsius"] == 61
+    assert gpu["processes"] == [
+        {
+            "pid": 101,
+            "name": "VLLM::Worker",
+            "user": "vllm",
+            "memory_bytes": 1,
+            "engine": "gemma",
+            "rank": 1,
+            "tp_rank": 1,
+            "pp_rank": 0,
+            "dp_rank": None,
+        }
+    ]
+
+
+def test_the_global_rank_counts_copies_then_stages_then_places() -> None:
+    engine = [worker(tp, pp, dp) for dp in range(2) for pp in range(3) for tp in range(2)]
+    assert [global_rank(process, engine) for process in engine] == list(range(12))
+
+
+def test_a_rank_that_needs_sizes_is_not_guessed_for_an_unknown_engine() -> None:
+    stranger = worker(1, 1, engine=None)
+    assert global_rank(stranger, [stranger]) is None
+    assert global_rank(worker(1, 0, engine=None), []) == 1
+    assert global_rank(GpuProcess(1, "python"), []) is None
+
+
+def test_foreign_text_can_not_reach_the_terminal() -> None:
+    evil = GpuProcess(1, "\x1b]0;owned\x07", 1, "ro\not")
+    text = box_text(Snapshot(pair(), 0.0, (busy(0, evil), Reading(1, fault="\x1b[2Jbad"))))
+    assert "\x1b" not in text
+    assert "^[]0;owned^G" in text
+    assert "fault, see below" in text
+    assert "^[[2Jbad" in text
