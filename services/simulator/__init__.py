@@ -1,0 +1,1 @@
+"""A simulated engine: vLLM's command line, log and HTTP surface without a model, for walking the road without a GPU."""
