@@ -69,7 +69,6 @@ class NvmlCard:
         self._failed, self._answered = None, False
         memory = self._memory()
         busy = self._ask("utilization", lambda: nvml.nvmlDeviceGetUtilizationRates(handle))
-        power_mw = self._ask("power", lambda: nvml.nvmlDeviceGetPowerUsage(handle))
         reading = Reading(
             gpu=self.index,
             utilization_percent=busy.gpu if busy else None,
@@ -78,7 +77,7 @@ class NvmlCard:
             memory_reserved_bytes=getattr(memory, "reserved", None),
             memory_free_bytes=memory.free if memory else None,
             temperature_c=self._temperature(),
-            power_w=None if power_mw is None else power_mw / 1000,
+            power_w=self._power(),
             sm_clock_mhz=self._ask("clock", lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)),
             fan_percent=self._ask("fan", lambda: nvml.nvmlDeviceGetFanSpeed(handle)),
             pcie_gen=self._ask("PCIe now", lambda: nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)),
@@ -125,6 +124,23 @@ class NvmlCard:
             # CUDA 14 removes the call above in favour of this one.
             celsius = self._ask("temperature, new", lambda: nvml.nvmlDeviceGetTemperatureV(handle, core))
         return celsius
+
+    def _power(self) -> float | None:
+        nvml, handle = self._nvml, self.handle
+        milliwatts = self._ask("power", lambda: nvml.nvmlDeviceGetPowerUsage(handle))
+        if milliwatts is None:
+            # The call above goes in CUDA 14; this field stays.
+            milliwatts = self._ask("power, new", lambda: self._field(nvml.NVML_FI_DEV_POWER_INSTANT))
+        return None if milliwatts is None else milliwatts / 1000
+
+    def _field(self, number: int) -> int:
+        """A field value, which carries an error of its own.  Raises NVMLError."""
+        nvml = self._nvml
+        field = nvml.nvmlDeviceGetFieldValues(self.handle, [number])[0]
+        if field.nvmlReturn != nvml.NVML_SUCCESS:
+            raise nvml.NVMLError(field.nvmlReturn)
+        value: int = field.value.uiVal
+        return value
 
     def _throttle_reasons(self) -> tuple[str, ...]:
         nvml, handle = self._nvml, self.handle

@@ -66,11 +66,23 @@ def box_text(snapshot: Snapshot) -> str:
     head += [f"driver {box.driver}"] if box.driver else []
     head += [f"CUDA {box.cuda}"] if box.cuda else []
     lines = [" · ".join(printable(word) for word in head), ""]
-    titles = ["GPU", "name", "arch", "util", "memory GiB", "temp", "power W", "SM MHz", "PCIe", "throttled by"]
+    titles = [
+        "GPU",
+        "name",
+        "arch",
+        "util",
+        "memory GiB",
+        "temp",
+        "power W",
+        "SM MHz",
+        "PCIe",
+        "NVLink",
+        "throttled by",
+    ]
     rows, faults, people = [titles], list(box.faults), [["GPU", "pid", "user", "memory GiB", "process"]]
     for gpu in box.gpus:
         reading = snapshot.reading(gpu.index) or Reading(gpu.index)
-        rows.append(_gpu_row(gpu, reading))
+        rows.append(_gpu_row(box, gpu, reading))
         faults += [reading.fault] if reading.fault else []
         people += [_process_row(gpu, process) for process in reading.processes]
     lines += _aligned(rows)
@@ -95,6 +107,17 @@ def global_rank(process: GpuProcess, same_engine: Sequence[GpuProcess]) -> int |
     tp_size = 1 + max(other.tp_rank or 0 for other in same_engine)
     stages = 1 + max(other.pp_rank or 0 for other in same_engine)
     return (copy * stages + process.pp_rank) * tp_size + process.tp_rank
+
+
+def nvlink_peers(box: Box, gpu: Gpu) -> str:
+    """Whom a card reaches over NVLink: "NV12 → 2", "NV18 → all", "NV2 → 1,4 NV1 → 2"; "" for nobody."""
+    peers: dict[str, list[int]] = {}
+    for other in box.gpus:
+        kind = box.link(gpu.index, other.index)
+        if kind.startswith("NV"):
+            peers.setdefault(kind, []).append(other.index)
+    everyone = 2 < len(box.gpus) == 1 + max(map(len, peers.values()), default=0)
+    return " ".join(f"{kind} → {'all' if everyone else ','.join(map(str, of))}" for kind, of in peers.items())
 
 
 def _gpu_document(gpu: Gpu, reading: Reading, readings: tuple[Reading, ...]) -> dict[str, Any]:
@@ -146,7 +169,7 @@ def _process_document(process: GpuProcess, everyone: list[GpuProcess]) -> dict[s
     }
 
 
-def _gpu_row(gpu: Gpu, reading: Reading) -> list[str]:
+def _gpu_row(box: Box, gpu: Gpu, reading: Reading) -> list[str]:
     return [
         str(gpu.index),
         printable(gpu.name),
@@ -157,6 +180,7 @@ def _gpu_row(gpu: Gpu, reading: Reading) -> list[str]:
         f"{_told(reading.power_w, '{:.0f}')} of {_told(gpu.power_limit_w, '{:.0f}')}",
         _told(reading.sm_clock_mhz),
         f"{_told(reading.pcie_gen)}×{_told(reading.pcie_width)}",
+        nvlink_peers(box, gpu),
         "fault, see below" if reading.fault else ", ".join(printable(reason) for reason in reading.throttle_reasons),
     ]
 

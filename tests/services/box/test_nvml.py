@@ -108,6 +108,13 @@ def test_a_driver_without_version_2_of_the_memory_call(fake_nvml: FakeNvml, sour
     assert first.memory_free_bytes == second.memory_free_bytes
 
 
+def test_a_driver_without_the_calls_that_cuda_14_removes(fake_nvml: FakeNvml, source: NvmlSource) -> None:
+    gone = {"gpu.0.power_mw": "!FUNCTION_NOT_FOUND", "gpu.0.field.186": "250000"}
+    fake_nvml(pair(), READINGS, **gone)
+    source.open()
+    assert [reading.power_w for reading in source.read().readings] == [250.0, 312.5]
+
+
 def test_a_card_with_unified_memory_has_the_hosts(fake_nvml: FakeNvml, source: NvmlSource) -> None:
     fake_nvml(Box((card(0),)), (), **{"gpu.0.memory": "!NOT_SUPPORTED"})
     box = source.open()

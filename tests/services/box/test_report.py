@@ -1,4 +1,4 @@
-from gpudeck.services.box.report import box_document, box_text, global_rank, topo_document, topo_text
+from gpudeck.services.box.report import box_document, box_text, global_rank, nvlink_peers, topo_document, topo_text
 from gpudeck.services.box.types import Box, GpuProcess, Link, Reading, Snapshot
 from tests.services.box.boxes import busy, card, pair
 
@@ -71,3 +71,12 @@ def test_foreign_text_can_not_reach_the_terminal() -> None:
     assert "^[]0;owned^G" in text
     assert "fault, see below" in text
     assert "^[[2Jbad" in text
+
+
+def test_nvlink_peers_are_told_beside_each_card() -> None:
+    cards = tuple(card(index) for index in range(4))
+    some = Box(cards, (Link(0, 1, "NV2"), Link(3, 0, "NV2"), Link(0, 2, "NV1"), Link(1, 2, "PIX")))
+    assert [nvlink_peers(some, gpu) for gpu in cards] == ["NV2 → 1,3 NV1 → 2", "NV2 → 0", "NV1 → 0", "NV2 → 0"]
+    mesh = Box(cards, tuple(Link(a, b, "NV18") for a in range(4) for b in range(a)))
+    assert nvlink_peers(mesh, cards[1]) == "NV18 → all"
+    assert nvlink_peers(pair(), card(0)) == "NV12 → 1"
