@@ -107,7 +107,7 @@ def check(plan: Plan) -> Iterator[Finding]:
             "Give each copy the same number of stages.",
         )
     world = plan.tensor_parallel * len(placement.stages)
-    if world > len(plan.box.gpus):
+    if placement.uniform and world > len(plan.box.gpus):
         yield WORLD_SIZE.finding(
             f"World size ({world}: TP {plan.tensor_parallel} × {len(placement.stages)} stages) is larger than the "
             f"number of GPUs in this box ({len(plan.box.gpus)}).",
