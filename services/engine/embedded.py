@@ -18,7 +18,7 @@ from gpudeck.services.engine.embedded_state import unit_state
 from gpudeck.services.engine.embedded_watch import Watcher
 from gpudeck.services.engine.enginedir import RUN_VARIABLE, Command, EngineDirectory, write
 from gpudeck.services.engine.filelock import holding
-from gpudeck.services.engine.logfile import FileFollower
+from gpudeck.services.engine.logfile import FileFollower, read_lines
 from gpudeck.services.engine.processes import Process, belonging, boot_id, signal_all, title
 from gpudeck.services.engine.types import LogFollower, LogLine, Scope, UnitPreview, UnitState
 from gpudeck.services.errors import OperatorError
@@ -148,6 +148,11 @@ class EmbeddedRunner:
         files = self._installed(name)
         history = () if since is None else (files.previous_log,)
         return FileFollower(files.log, deliver, history=history, since=since)
+
+    def history(self, name: str, lines: int | None = None) -> list[LogLine]:
+        files = self._installed(name)
+        with self._told(name):
+            return read_lines((files.previous_log, files.log), lines)
 
     def close(self) -> None:
         self._watcher.close()

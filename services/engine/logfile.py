@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from io import FileIO
@@ -16,6 +17,7 @@ _CHUNK = 1 << 18  # bytes a read
 _MAX_LINE = 48 << 10  # bytes; where journald too splits a line
 _BATCH = 2000  # lines a delivery
 _MAX_BEHIND = 16 << 20  # bytes between reader and end of the file; beyond that lines are passed over and counted
+LONGEST_HISTORY = 200_000  # lines
 _PRIORITIES = {"CRITICAL": 2, "ERROR": 3, "WARNING": 4, "INFO": 6, "DEBUG": 7}  # syslog's
 
 
@@ -43,8 +45,7 @@ class FileFollower:
         self._since = since
         self._rest = b""
         self._still = False  # the unfinished line has not grown since the last poll
-        self._stamp = ""
-        self._at: float | None = None
+        self._entries = _Entries()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"log {path.parent.name}", daemon=True)
 
@@ -139,15 +140,24 @@ class FileFollower:
         )
 
     def _send(self, lines: list[bytes], written_at: float) -> None:
-        entries = [self._entry(line.decode("utf-8", "replace"), written_at) for line in lines]
+        entries = [self._entries.entry(line, written_at) for line in lines]
         if self._since is not None:
             since = self._since
             entries = [entry for entry in entries if entry.at is None or entry.at >= since]
         for start in range(0, len(entries), _BATCH):
             self._deliver(entries[start : start + _BATCH])
 
-    def _entry(self, text: str, written_at: float) -> LogLine:
-        # Of a bar the last stroke is what stands on the screen; its prefixes are those of the first.
+
+class _Entries:
+    """Makes log lines of bytes; remembers the last time stamp."""
+
+    def __init__(self) -> None:
+        self._stamp = ""
+        self._at: float | None = None
+
+    def entry(self, line: bytes, written_at: float) -> LogLine:
+        """`written_at` (epoch seconds) is about when: it decides the year of a stamp."""
+        text = line.decode("utf-8", "replace")
         parts = take_apart(text)
         if parts.stamp is not None and parts.stamp != self._stamp:
             self._stamp = parts.stamp
@@ -155,6 +165,21 @@ class FileFollower:
         # Lines without a stamp (bars, tracebacks) were written right after the last one that has one.
         priority = None if parts.level is None else _PRIORITIES[parts.level]
         return LogLine(text, self._at if self._at is not None else written_at, priority, parts.pid)
+
+
+def read_lines(paths: Sequence[Path], lines: int | None = None) -> list[LogLine]:
+    """The lines of `paths`, one file after the other: the last `lines`, and never more than LONGEST_HISTORY.
+
+    A file that is not there has none.  Raises OSError for one that can not be read.
+    """
+    wanted = LONGEST_HISTORY if lines is None else min(max(lines, 0), LONGEST_HISTORY)
+    found: deque[LogLine] = deque(maxlen=wanted)
+    for path in paths:
+        with suppress(FileNotFoundError), path.open("rb") as file:
+            written_at, entries = os.fstat(file.fileno()).st_mtime, _Entries()
+            while line := file.readline(_MAX_LINE):
+                found.append(entries.entry(line.removesuffix(b"\n"), written_at))
+    return list(found)
 
 
 def _split(line: bytes) -> Iterator[bytes]:

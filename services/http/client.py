@@ -99,13 +99,13 @@ class VllmClient:
         stop: Sequence[str] = (),
         seed: int | None = None,
     ) -> AsyncGenerator[ChatEvent, None]:
-        """Stream an answer; `model` None takes the first that is served.  The last event is `Done`.
+        """Stream an answer; `model` None or "" takes the first that is served.  The last event is `Done`.
 
         Closing the iterator (`aclose`, or cancelling the task) closes the connection, which ends the request in the
         engine.  Raises ContextTooLongError, UnknownModelError, EngineUnreachableError or plain OperatorError, also
         after events have come: what had come stays valid.
         """
-        if model is None:
+        if not model:
             model = await self._first_model()
         body: dict[str, Any] = {
             "model": model,

@@ -1,7 +1,7 @@
 """What the engine holds and does, told to whoever plays the cards.
 
 Where $GPUDECK_SIMULATED_LOADS names a directory, `<pid>.json` stands in it as long as the engine runs:
-{"pid", "engine", "gpus": [{"gpu", "memory_bytes", "process", "pid", "tp_rank", "pp_rank", "dp_rank"}],
+{"pid", "engine", "gpus": [{"gpu", "memory_bytes", "process", "tp_rank", "pp_rank", "dp_rank"}],
 "utilization": 0-100}.  It is replaced whole at every change.
 """
 
@@ -42,7 +42,6 @@ class LoadsFile:
                         "gpu": rank.gpu,
                         "memory_bytes": int(rank.held * self._part),
                         "process": worker.title,
-                        "pid": worker.pid,
                         "tp_rank": rank.tp_rank,
                         "pp_rank": rank.pp_rank,
                         "dp_rank": rank.dp_rank,

@@ -58,7 +58,7 @@ CONFIGS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def make_shelf(directory: Path) -> tuple[Path, ...]:
+def make_models(directory: Path) -> tuple[Path, ...]:
     """Make the model directories in `directory` (made if need be) and return them; what is there already stays.
 
     Raises OperatorError where the file system refuses.

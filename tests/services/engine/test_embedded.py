@@ -366,4 +366,5 @@ def test_the_log_is_followed_from_run_to_run(box: Box) -> None:
     box.runner.start("tiny")
     until(lambda: [line.text for line in lines] == ["up", "up"])
     follower.stop()
-    assert box.files().previous_log.read_text() == "up\n"
+    assert [line.text for line in box.runner.history("tiny")] == ["up", "up"]
+    assert len(box.runner.history("tiny", 1)) == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpudeck.services.engine import logfile
-from gpudeck.services.engine.logfile import FileFollower
+from gpudeck.services.engine.logfile import FileFollower, read_lines
 from gpudeck.services.engine.types import LogLine
 
 
@@ -152,3 +152,13 @@ def test_history_since_a_moment(path: Path, heard: Heard) -> None:
     until(lambda: len(heard.lines) == 2)
     follower.stop()
     assert [text.split("] ")[1] for text in heard.texts] == ["last run", "this run"]
+
+
+def test_reading_back(path: Path) -> None:
+    previous = path.with_suffix(".1")
+    previous.write_bytes(b"a\nb\n")
+    path.write_bytes(b"c\nd without an end")
+    assert [line.text for line in read_lines((previous, path))] == ["a", "b", "c", "d without an end"]
+    assert [line.text for line in read_lines((previous, path), 3)] == ["b", "c", "d without an end"]
+    assert read_lines((path.with_suffix(".none"),)) == []
+    assert read_lines((path,), 0) == []

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from gpudeck.services.simulator.memory import GIB, RefusedError, plan
-from gpudeck.services.simulator.models import make_shelf
+from gpudeck.services.simulator.models import make_models
 from gpudeck.services.simulator.options import parse
 
 
 @pytest.fixture
 def shelf(tmp_path: Path) -> dict[str, str]:
-    return {path.name: str(path) for path in make_shelf(tmp_path)}
+    return {path.name: str(path) for path in make_models(tmp_path)}
 
 
 def test_weights_are_those_of_the_dimensions(shelf: dict[str, str]) -> None:
@@ -51,6 +51,6 @@ def test_a_model_that_does_not_fit_is_refused(shelf: dict[str, str]) -> None:
 def test_the_shelf_is_made_once(tmp_path: Path, shelf: dict[str, str]) -> None:
     config = Path(shelf["demo-qwen2.5-14b"]) / "config.json"
     config.write_text("{}")
-    assert {path.name for path in make_shelf(tmp_path)} == set(shelf)
+    assert {path.name for path in make_models(tmp_path)} == set(shelf)
     assert config.read_text() == "{}"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(shelf)

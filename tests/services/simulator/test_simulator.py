@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gpudeck.services.box.loads import read_loads
 from gpudeck.services.engine.phases import Phase, PhaseTracker
 from gpudeck.services.engine.processes import descendants
 from gpudeck.services.errors import OperatorError
@@ -62,7 +63,10 @@ def test_cards_come_from_cuda_visible_devices_in_rank_order(engines: Engines) ->
         (1, 1, 1),
     ]
     assert document["gpus"][3]["process"] == "VLLM::Worker_PP1_TP1"
-    assert {g["pid"] for g in document["gpus"]} <= {each.pid for each in descendants(engine.process.pid)}
+    read = read_loads(engines.loads)
+    assert [(load.gpu, load.process.engine, load.process.pid) for load in read] == [
+        (gpu, "demo", engine.process.pid) for gpu in (2, 0, 3, 1)
+    ]
     assert all(g["memory_bytes"] > 1 << 30 for g in document["gpus"])
 
 

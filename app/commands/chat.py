@@ -1,0 +1,96 @@
+"""`gpudeck chat NAME|URL [PROMPT]`: one prompt, its answer streamed to standard output."""
+
+import argparse
+import asyncio
+import os
+import sys
+from contextlib import aclosing
+from typing import TextIO
+
+from gpudeck.app.chat_desk import told
+from gpudeck.app.commands.common import known_engine, runner_for
+from gpudeck.services.errors import OperatorError
+from gpudeck.services.http.address import Address
+from gpudeck.services.http.client import VllmClient
+from gpudeck.services.http.events import Done, Message, ReasoningDelta, TextDelta
+from gpudeck.services.text import printable
+
+_MAX_PROMPT = 16 << 20  # characters from standard input: more than any context holds
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", metavar="NAME|URL", help="an engine, or the address of one: http://host:port")
+    parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="what to say (default: standard input)")
+    parser.add_argument("--system", metavar="TEXT", help="a system prompt before it")
+    parser.add_argument("--model", metavar="NAME", help="the served name (default: the first that is served)")
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="the longest answer")
+    parser.add_argument("--temperature", type=float, metavar="T")
+    parser.epilog = "An engine that wants an API key is given the one in VLLM_API_KEY."
+
+
+def run(args: argparse.Namespace) -> int:
+    """The answer goes to standard output, reasoning and figures to standard error."""
+    url = args.target if "://" in args.target else _url_of(args)
+    messages = [Message("system", args.system)] if args.system else []
+    messages.append(Message("user", _prompt(args)))
+    asyncio.run(_talk(url, messages, args))
+    return 0
+
+
+async def _talk(url: str, messages: list[Message], args: argparse.Namespace) -> None:
+    key = os.environ.get("VLLM_API_KEY")
+    text = False
+    try:
+        async with (
+            VllmClient(url, key) as client,
+            aclosing(
+                client.chat(args.model, messages, max_tokens=args.max_tokens, temperature=args.temperature)
+            ) as answer,
+        ):
+            async for event in answer:
+                if isinstance(event, TextDelta):
+                    text = True
+                    _write(event.text, sys.stdout)
+                elif isinstance(event, ReasoningDelta):
+                    _write(event.text, sys.stderr)
+                elif isinstance(event, Done):
+                    _end_line(text)
+                    text = False
+                    print(told(event), file=sys.stderr)
+    finally:
+        # What had come stays, and the sentence about its end begins a line of its own.
+        _end_line(text)
+
+
+def _url_of(args: argparse.Namespace) -> str:
+    runner = runner_for(args)
+    try:
+        state = known_engine(runner, args.target)
+    finally:
+        runner.close()
+    if state.spec is None:
+        raise OperatorError(
+            f"{state.name} was not written by gpudeck, so its port is not known: give its address, http://host:port."
+        )
+    if not state.alive:
+        raise OperatorError(f"{state.name} is {state.active}: start it with `gpudeck start {state.name}`.")
+    return Address.of_engine(state.spec.options.host, state.spec.options.port).url
+
+
+def _prompt(args: argparse.Namespace) -> str:
+    prompt: str = args.prompt if args.prompt is not None else sys.stdin.read(_MAX_PROMPT)
+    if not prompt.strip():
+        raise OperatorError("There is nothing to say: give a prompt behind the name, or on standard input.")
+    return prompt
+
+
+def _write(text: str, stream: TextIO) -> None:
+    """Line breaks are the answer's own; every other control character is written out."""
+    stream.write("\n".join(printable(line) for line in text.split("\n")))
+    stream.flush()
+
+
+def _end_line(text: bool) -> None:
+    if text:
+        sys.stdout.write("\n")
+        sys.stdout.flush()
