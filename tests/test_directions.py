@@ -25,7 +25,7 @@ OUTSIDE = {
 # What Textual needs only for some widgets, or what only one service needs: none of it before the first frame.
 HEAVY = {
     *("gguf", "gi", "httpx", "linkify_it", "markdown_it", "numpy", "psutil", "pydbus", "pygments", "pynvml"),
-    *("rich.markdown", "rich.syntax", "textual.widgets._markdown", "textual.widgets._text_area"),
+    *("rich.markdown", "rich.syntax", "textual.widgets._markdown"),
 }
 
 
