@@ -10,6 +10,7 @@ from gpudeck.services.text import printable
 _PLAIN = re.compile(r"[A-Za-z0-9_@+=:,./-]+\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ACCOUNT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}\Z")
+_NOT_IN_PROGRAM = "\"'\\"  # systemd's string_is_safe(), whatever the quoting
 _SHOWN = 60
 _LONGEST_LINE = 1 << 20  # systemd's LONG_LINE_MAX, of which the key takes a little
 
@@ -33,6 +34,11 @@ def command(argv: Sequence[str]) -> str:
     """
     if not argv or not argv[0].startswith("/"):
         raise OperatorError(f"{printable(argv[0] if argv else 'An empty command')!r} is no absolute path to a program.")
+    if any(character in _NOT_IN_PROGRAM for character in argv[0]):
+        raise OperatorError(
+            f"systemd runs no program whose path holds a quote or a backslash ({printable(argv[0][:_SHOWN])}): "
+            "make a symbolic link to it under another name."
+        )
     words = [word(f":{argv[0]}"), *map(word, argv[1:])]
     return _bounded(" ".join(words), "The command")
 

@@ -23,6 +23,13 @@ def systemctl(*words: str) -> str:
     return subprocess.run(["systemctl", *words], capture_output=True, text=True, check=False).stdout.strip()
 
 
+def drop_in(unit: str, text: str) -> None:
+    folder = UNITS / f"{unit}.d"
+    folder.mkdir(exist_ok=True)
+    (folder / "test.conf").write_text(text)
+    daemon_reload()
+
+
 def daemon_reload() -> None:
     subprocess.run(["systemctl", "daemon-reload"], check=True)
 
@@ -88,7 +95,7 @@ def test_a_foreign_unit_is_shown_and_never_touched(runner: SystemdRunner, tmp_pa
     try:
         preview = runner.preview(engine(tmp_path, "mine", SLEEPS))
         assert not preview.managed
-        with pytest.raises(UnitTakenError, match="vllm-mine.service is there already and was not written by gpudeck"):
+        with pytest.raises(UnitTakenError, match=r"vllm-mine\.service is there already and was not written by gpudeck"):
             runner.install(engine(tmp_path, "mine", SLEEPS))
         with pytest.raises(UnitTakenError, match="was not written by gpudeck: remove it by hand"):
             runner.remove("mine")
@@ -108,7 +115,7 @@ def test_a_unit_of_a_package_is_foreign_too(runner: SystemdRunner, tmp_path: Pat
     path.write_text("[Service]\nExecStart=/bin/sleep 1000\n")
     daemon_reload()
     try:
-        with pytest.raises(UnitTakenError, match=str(path)):
+        with pytest.raises(UnitTakenError, match=r"lib/systemd/system/vllm-packaged\.service\)"):
             runner.install(engine(tmp_path, "packaged", SLEEPS))
         assert not (UNITS / path.name).exists()
     finally:
@@ -168,10 +175,7 @@ def test_a_program_that_went_away_fails_the_start(runner: SystemdRunner, tmp_pat
 
 def test_a_stop_that_meets_deaf_processes_ends_with_none(runner: SystemdRunner, tmp_path: Path) -> None:
     runner.install(engine(tmp_path, "deaf", "trap '' TERM\n(trap '' TERM; sleep 1000) &\nwhile :; do sleep 1; done"))
-    drop_in = UNITS / "vllm-deaf.service.d"
-    drop_in.mkdir()
-    (drop_in / "quick.conf").write_text("[Service]\nTimeoutStopSec=1\n")
-    daemon_reload()
+    drop_in("vllm-deaf.service", "[Service]\nTimeoutStopSec=1\n")
     runner.start("deaf")
     group = Path("/sys/fs/cgroup" + systemctl("show", "-P", "ControlGroup", "vllm-deaf"))
     until("the processes do not run", lambda: len((group / "cgroup.procs").read_text().split()) >= 3)
@@ -185,11 +189,8 @@ def test_a_stop_that_meets_deaf_processes_ends_with_none(runner: SystemdRunner, 
 @pytest.mark.parametrize("script", ["exit 0", "exit 3", "kill -9 $$"])
 def test_a_crash_loop_is_never_called_failed_until_it_is(runner: SystemdRunner, tmp_path: Path, script: str) -> None:
     """Restart=always holds for exit code 0 too, and each crash passes through "failed" on its way to the restart."""
-    runner.install(engine(tmp_path, "loop", f"echo try; {script}"))
-    drop_in = UNITS / "vllm-loop.service.d"
-    drop_in.mkdir(exist_ok=True)
-    (drop_in / "quick.conf").write_text("[Service]\nRestartSec=20ms\nRestartMaxDelaySec=20ms\n")
-    daemon_reload()
+    runner.install(engine(tmp_path, "loop", f"sleep 0.1; {script}"))
+    drop_in("vllm-loop.service", "[Service]\nRestartSec=20ms\nRestartMaxDelaySec=20ms\n")
     heard = Heard()
     runner.watch(heard)
     runner.start("loop")
@@ -206,10 +207,7 @@ def test_a_crash_loop_is_never_called_failed_until_it_is(runner: SystemdRunner, 
 
 def test_killed_while_it_serves_is_restarted_and_told(runner: SystemdRunner, tmp_path: Path) -> None:
     runner.install(engine(tmp_path, "killed", SLEEPS))
-    drop_in = UNITS / "vllm-killed.service.d"
-    drop_in.mkdir(exist_ok=True)
-    (drop_in / "quick.conf").write_text("[Service]\nRestartSec=20ms\nRestartMaxDelaySec=20ms\n")
-    daemon_reload()
+    drop_in("vllm-killed.service", "[Service]\nRestartSec=20ms\nRestartMaxDelaySec=20ms\n")
     heard = Heard()
     runner.watch(heard)
     runner.start("killed")
@@ -276,17 +274,18 @@ def test_a_unit_installed_by_someone_else_is_told(runner: SystemdRunner, tmp_pat
 
 @pytest.mark.parametrize("hindrance", ["read-only", "full"])
 def test_a_unit_that_can_not_be_written_leaves_nothing(runner: SystemdRunner, tmp_path: Path, hindrance: str) -> None:
-    options = "remount,ro" if hindrance == "read-only" else "remount,size=4k"
-    subprocess.run(["mount", "-o", options, UNITS], check=True)
     before = sorted(UNITS.iterdir())
+    filler = UNITS / "filler"
+    if hindrance == "read-only":
+        subprocess.run(["mount", "-o", "remount,ro", UNITS], check=True)
+    else:
+        subprocess.run(["mount", "-o", "remount,size=1m", UNITS], check=True)
+        with pytest.raises(OSError, match="No space left"):
+            filler.write_bytes(b"x" * (2 << 20))
     try:
-        filler = UNITS / "filler"
-        if hindrance == "full":
-            filler.write_bytes(b"x" * 4096)
         with pytest.raises(OperatorError, match=r"vllm-stuck\.service can not be written \("):
             runner.install(engine(tmp_path, "stuck", SLEEPS))
-        if hindrance == "full":
-            filler.unlink()
-        assert sorted(UNITS.iterdir()) == before
+        assert [path for path in sorted(UNITS.iterdir()) if path != filler] == before
     finally:
-        subprocess.run(["mount", "-o", "remount,rw,size=16m", UNITS], check=True)
+        subprocess.run(["mount", "-o", "remount,rw,size=64m", UNITS], check=True)
+        filler.unlink(missing_ok=True)

@@ -137,6 +137,12 @@ def test_a_relative_program_is_refused() -> None:
         command(("vllm", "serve"))
 
 
+@pytest.mark.parametrize("character", list("\"'\\"))
+def test_a_program_that_systemd_never_runs_is_refused(character: str) -> None:
+    with pytest.raises(OperatorError, match="make a symbolic link"):
+        command((f"/opt/{character}/vllm", "serve"))
+
+
 def test_a_line_that_systemd_would_not_read_is_refused() -> None:
     with pytest.raises(OperatorError, match="longer than systemd reads"):
         command(("/bin/vllm", "x" * (1 << 20)))
