@@ -3,6 +3,7 @@
 from textual import on
 
 from gpudeck.app.chat_desk import ChatDesk, ChatFace
+from gpudeck.app.deck_app import PanelSetup
 from gpudeck.app.engine_acts import EngineActs
 from gpudeck.services.http.address import Address
 from gpudeck.widgets.messages import ChatCancelled, ChatSubmitted
@@ -11,7 +12,8 @@ _ANSWER = "chat-answer"  # the worker group: one answer at a time
 
 
 class ChatActs(EngineActs):
-    def prepare_chat(self) -> None:
+    def __init__(self, setup: PanelSetup) -> None:
+        super().__init__(setup)
         pane = self.deck.chat
         self._chat = ChatDesk(ChatFace(pane.append, pane.append_reasoning, pane.finish, pane.fail))
 

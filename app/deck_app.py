@@ -30,13 +30,16 @@ class PanelSetup:
     source: BoxSource
     open_runner: Callable[[], Runner]
     program: EngineProgram
-    model_roots: Callable[[], Sequence[Path] | None]
+    model_roots: Callable[[], Sequence[Path]]
     demo: bool = False
     ascii_only: bool = False
 
 
 class DeckApp(App[int]):
     """The state is one DeckState; `change` is the only way from one to the next."""
+
+    # Textual loads a screen's own CSS when it is pushed, and the default screen never is.
+    CSS_PATH = "screens/deck.tcss"
 
     def __init__(self, setup: PanelSetup) -> None:
         super().__init__()

@@ -5,6 +5,7 @@ from dataclasses import replace
 from textual import on
 
 from gpudeck.app import state as states
+from gpudeck.app.deck_app import PanelSetup
 from gpudeck.app.messages import (
     ActBegan,
     ActEnded,
@@ -22,14 +23,17 @@ from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.widgets.confirm import Confirm
+from gpudeck.widgets.glyphs import joined
 from gpudeck.widgets.messages import EngineHighlighted, EngineSelected
 from gpudeck.widgets.unit_preview import UnitPreview as UnitPreviewScreen
+from gpudeck.widgets.verdict import counted, memory_words
 
 
 class EngineActs(PlanActs):
     """Start, stop, restart, remove; unit states by signal; phases from the log; readiness from the port."""
 
-    def prepare_engines(self) -> None:
+    def __init__(self, setup: PanelSetup) -> None:
+        super().__init__(setup)
         self._trackers: dict[str, PhaseTracker] = {}
         self._runs: dict[str, int | None] = {}  # the main pid whose log is being read
         self._viewing_only = False
@@ -84,7 +88,7 @@ class EngineActs(PlanActs):
         engine = self.state.engines.get(message.spec.name)
         running = engine is not None and engine.unit.alive
         if self._viewing_only:
-            self.push_screen(UnitPreviewScreen(preview, verdict=self.deck.verdict_words(self.state), only_view=True))
+            self.push_screen(self._preview_screen(preview, "close"))
         elif preview.unchanged and running:
             self.say(f"{message.spec.name} runs from this very unit; r restarts it, x stops it.")
         elif preview.unchanged:
@@ -98,8 +102,17 @@ class EngineActs(PlanActs):
             if approved:
                 self._act(spec.name, "restarting" if running else "starting", spec, install=True)
 
-        screen = UnitPreviewScreen(preview, verdict=self.deck.verdict_words(self.state), restarts=running)
-        self.push_screen(screen, answered)
+        self.push_screen(
+            self._preview_screen(preview, "write it and restart" if running else "write it and start"), answered
+        )
+
+    def _preview_screen(self, preview: UnitPreview, act: str) -> UnitPreviewScreen:
+        judgement = self.state.judgement
+        summary = joined(
+            (counted(judgement), *([memory_words(judgement.memory, self.glyphs)] if judgement.memory else ())),
+            self.glyphs.dot,
+        )
+        return UnitPreviewScreen(preview, judgement.state, summary, act=act, glyphs=self.glyphs)
 
     def _act(self, name: str, doing: str, spec: EngineSpec | None, *, install: bool = False) -> None:
         """Start or restart an engine, its unit written first where that was approved."""
@@ -135,8 +148,8 @@ class EngineActs(PlanActs):
         self._confirm_act(
             engine,
             "stopping",
-            f"Stop {engine.unit.name}?",
-            f"systemctl stop {engine.unit.unit}: requests in flight end, its cards become free.",
+            f"stop {engine.unit.name}",
+            "Requests in flight end, and its cards become free.",
         )
 
     def action_restart(self) -> None:
@@ -145,8 +158,8 @@ class EngineActs(PlanActs):
             self._confirm_act(
                 engine,
                 "restarting",
-                f"Restart {engine.unit.name}?",
-                f"systemctl restart {engine.unit.unit}: requests in flight end, and it loads anew.",
+                f"restart {engine.unit.name}",
+                "Requests in flight end, and the model is loaded anew.",
             )
 
     def action_remove(self) -> None:
@@ -159,7 +172,7 @@ class EngineActs(PlanActs):
         self._confirm_act(
             engine,
             "removing",
-            f"Remove {engine.unit.name}?",
+            f"remove {engine.unit.name}",
             f"This deletes {engine.unit.unit}" + (" and stops the running engine." if engine.unit.alive else "."),
         )
 
@@ -169,7 +182,7 @@ class EngineActs(PlanActs):
             self.say("There is no engine here yet: put a plan on the board and press s.")
         return engine
 
-    def _confirm_act(self, engine: EngineInfo, doing: str, question: str, what: str) -> None:
+    def _confirm_act(self, engine: EngineInfo, doing: str, act: str, lost: str) -> None:
         name = engine.unit.name
 
         def answered(go: bool | None) -> None:
@@ -188,7 +201,8 @@ class EngineActs(PlanActs):
             except OperatorError as error:
                 self.say(str(error), "error")
 
-        self.push_screen(Confirm(question, what), answered)
+        title = f"{act[0].upper()}{act[1:]}?"
+        self.push_screen(Confirm(title, (lost,), act=act, glyphs=self.glyphs), answered)
 
     # -- what the desk reports
 

@@ -7,7 +7,7 @@ PANES = ("box", "board", "engines", "log", "chat")
 BINDINGS: list[BindingType] = [
     Binding("s", "start", "Start", id="deck.start"),
     Binding("x", "stop", "Stop", id="deck.stop"),
-    Binding("r", "restart", "Restart", show=False, id="deck.restart"),
+    Binding("R", "restart", "Restart", show=False, id="deck.restart"),
     Binding("D", "remove", "Remove engine", show=False, id="deck.remove"),
     Binding("m", "choose_model", "Model", id="deck.model"),
     Binding("a", "adjust", "Options", id="deck.options"),

@@ -12,7 +12,7 @@ from gpudeck.services.errors import OperatorError
 class ModelDesk:
     """Searches the shelf and reads one model at a time; answers by message."""
 
-    def __init__(self, roots: Callable[[], Sequence[Path] | None], post: Post) -> None:
+    def __init__(self, roots: Callable[[], Sequence[Path]], post: Post) -> None:
         self._roots = roots
         self._post = post
 

@@ -68,14 +68,12 @@ class Panel(ChatActs):
         # The line dropped, or the machine goes down: leave as with q.  Unhandled, SIGHUP leaves Textual spinning.
         for number in (signal.SIGHUP, signal.SIGTERM):
             loop.add_signal_handler(number, self.exit, 128 + number)
-        self.prepare_engines()
-        self.prepare_chat()
-        self.show()
-        self.show_header()
         # Everything that touches the machine begins after the first frame.
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
+        self.show()
+        self.show_header()
         self._sampler.start()
         self.engine_desk.open()
         self.set_interval(0.1, self.drain_logs)
@@ -110,4 +108,4 @@ class Panel(ChatActs):
     def action_help(self) -> None:
         from gpudeck.widgets.help_page import HelpPage
 
-        self.push_screen(HelpPage(self.deck.help_groups()))
+        self.push_screen(HelpPage(self.deck.help_groups(keymap.BINDINGS), glyphs=self.glyphs))

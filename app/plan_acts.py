@@ -1,5 +1,6 @@
 """What an operator does to the plan on the board: cards, model, options, proposals."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from textual import on
@@ -12,10 +13,11 @@ from gpudeck.services.plan import placing
 from gpudeck.services.plan.findings import Judgement
 from gpudeck.services.plan.naming import name_for
 from gpudeck.services.plan.propose import propose
-from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
+from gpudeck.services.plan.types import EngineSpec, Placement
 from gpudeck.services.rules.judge import judge
 from gpudeck.widgets.messages import CardChosen, PlacementChanged, PlacementPreviewed
 from gpudeck.widgets.model_picker import ModelPicker
+from gpudeck.widgets.option_fields import NamedOptions
 from gpudeck.widgets.options_form import OptionsForm
 
 
@@ -35,7 +37,7 @@ class PlanActs(DeckApp):
         return replace(state, judgement=judgement)
 
     @staticmethod
-    def _judge_of(state: DeckState):  # type: ignore[no-untyped-def]
+    def _judge_of(state: DeckState) -> Callable[[Placement], Judgement] | None:
         box, model, spec, used = state.box, state.draft.model, state.draft.spec(state.program), state.used()
         if box is None:
             return None
@@ -85,7 +87,7 @@ class PlanActs(DeckApp):
     # -- model
 
     def action_choose_model(self) -> None:
-        self.push_screen(ModelPicker(), self._model_chosen)
+        self.push_screen(ModelPicker(glyphs=self.glyphs), self._model_chosen)
         self.model_desk.search()
 
     @on(ShelfSearched)
@@ -114,12 +116,11 @@ class PlanActs(DeckApp):
 
     def action_adjust(self) -> None:
         draft = self.state.draft
-        self.push_screen(OptionsForm(draft.name, draft.options), self._options_chosen)
+        self.push_screen(OptionsForm(draft.name, draft.options, glyphs=self.glyphs), self._options_chosen)
 
-    def _options_chosen(self, answer: tuple[str, EngineOptions] | None) -> None:
+    def _options_chosen(self, answer: NamedOptions | None) -> None:
         if answer is not None:
-            name, options = answer
-            self.draft_changed(name=name, options=options)
+            self.draft_changed(name=answer.name, options=answer.options)
 
     def load_draft(self, spec: EngineSpec, model: ModelFacts | None) -> None:
         """Put an engine's own spec on the board."""
@@ -130,6 +131,3 @@ class PlanActs(DeckApp):
             options=spec.options,
             layer_partition=spec.layer_partition,
         )
-
-    def empty_board(self) -> None:
-        self.draft_changed(placement=Placement(), layer_partition=None)

@@ -30,11 +30,13 @@ def engine_program(*, demo: bool) -> EngineProgram:
     return EngineProgram(found or ("vllm",), found=found is not None)
 
 
-def model_roots(*, demo: bool) -> tuple[Path, ...] | None:
-    """Where models are looked for: None leaves the places of models.shelf; a demo makes its own, without weights."""
+def model_roots(*, demo: bool) -> tuple[Path, ...]:
+    """Where models are looked for; a demo makes some of its own, without weights, and finds them first."""
+    from gpudeck.services.models.shelf import default_roots
+
     if not demo:
-        return None
+        return default_roots()
     from gpudeck.services.simulator.models import make_models
 
     make_models(places.demo_models())
-    return (places.demo_models(),)
+    return (places.demo_models(), *default_roots())

@@ -37,12 +37,9 @@ def box_source(args: argparse.Namespace) -> "BoxSource":
 
 def read_box(args: argparse.Namespace) -> "Snapshot":
     """One snapshot of the box."""
-    source = box_source(args)
-    source.open()
-    try:
-        return source.read()
-    finally:
-        source.close()
+    from gpudeck.services.box.sampler import read_once
+
+    return read_once(box_source(args))
 
 
 def runner_for(args: argparse.Namespace) -> "Runner":

@@ -1,8 +1,9 @@
 """The panel's one screen: where each pane stands, and what of the state each shows."""
 
-from typing import ClassVar
+from collections.abc import Sequence
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
@@ -12,12 +13,14 @@ from textual.widgets import Footer, Static, Tab, Tabs
 from gpudeck.app.keymap import PANES
 from gpudeck.app.state import DeckState, EngineInfo
 from gpudeck.services.text import printable
-from gpudeck.widgets.board import Board
+from gpudeck.widgets.board.board import Board
 from gpudeck.widgets.cards.box_cards import BoxCards
 from gpudeck.widgets.chat import ChatPane
+from gpudeck.widgets.chat_input import ChatInput
 from gpudeck.widgets.engine_list import EngineList, EngineView
 from gpudeck.widgets.glyphs import Glyphs
-from gpudeck.widgets.header import DeckHeader
+from gpudeck.widgets.header import DeckHeader, HeaderFacts
+from gpudeck.widgets.help_page import HelpGroup
 from gpudeck.widgets.log_pane import LogPane
 from gpudeck.widgets.strip import CardStrip
 from gpudeck.widgets.topology import Topology
@@ -28,36 +31,45 @@ STALE_S = 3.0
 
 
 class Deck(Screen[None]):
-    CSS_PATH = "deck.tcss"
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-compact"), (120, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-compact"), (120, "-wide")]  # noqa: RUF012 (as Screen declares it)
 
     def __init__(self, glyphs: Glyphs, *, ascii_only: bool) -> None:
         super().__init__(classes="-show-board" + (" -ascii" if ascii_only else ""))
         self._glyphs = glyphs
+        self.header = DeckHeader(glyphs=glyphs, id="header")
+        self.strip = CardStrip(glyphs=glyphs, id="cards-strip")
+        self.tabs = Tabs(*(Tab(pane.capitalize(), id=f"tab-{pane}") for pane in PANES), active="tab-board", id="panes")
+        self.cards = BoxCards(glyphs=glyphs)
+        self.topology = Topology(glyphs=glyphs)
+        self.board = Board(glyphs=glyphs)
+        self.verdict = Verdict(glyphs=glyphs, id="verdict-pane")
+        self.engine_list = EngineList(glyphs=glyphs, enter_does="its plan on the board")
+        self.log_pane = LogPane(glyphs=glyphs, id="log")
+        self.chat = ChatPane(glyphs=glyphs, id="chat")
+        self.verdict_line = Static(id="verdict-line", markup=False)
         self._shown: DeckState | None = None
 
     def compose(self) -> ComposeResult:
-        glyphs = self._glyphs
-        yield DeckHeader(id="header")
-        yield CardStrip(glyphs=glyphs, id="cards-strip")
-        yield Tabs(*(Tab(pane.capitalize(), id=f"tab-{pane}") for pane in PANES), active="tab-board", id="panes")
+        yield self.header
+        yield self.strip
+        yield self.tabs
         with Vertical(id="work"):
             with Horizontal(id="upper"):
                 with Vertical(id="left"):
                     with Vertical(id="box", classes="pane"):
-                        yield BoxCards(glyphs=glyphs)
+                        yield self.cards
                     with Vertical(id="links", classes="pane"):
-                        yield Topology(glyphs=glyphs)
+                        yield self.topology
                 with Vertical(id="right"):
                     with Vertical(id="plan", classes="pane"):
-                        yield Board(glyphs=glyphs)
-                        yield Verdict(glyphs=glyphs, id="verdict-pane")
+                        yield self.board
+                        yield self.verdict
                     with Vertical(id="engines", classes="pane"):
-                        yield EngineList(glyphs=glyphs)
+                        yield self.engine_list
             with Horizontal(id="lower"):
-                yield LogPane(glyphs=glyphs, id="log")
-                yield ChatPane(glyphs=glyphs, id="chat")
-        yield Static(id="verdict-line", markup=False)
+                yield self.log_pane
+                yield self.chat
+        yield self.verdict_line
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -65,44 +77,22 @@ class Deck(Screen[None]):
             self.query_one(f"#{pane}").border_title = title
         self.board.focus()
 
-    # -- the widgets that the panel speaks to
-
-    @property
-    def board(self) -> Board:
-        return self.query_one(Board)
-
-    @property
-    def verdict(self) -> Verdict:
-        return self.query_one(Verdict)
-
-    @property
-    def log_pane(self) -> LogPane:
-        return self.query_one(LogPane)
-
-    @property
-    def chat(self) -> ChatPane:
-        return self.query_one(ChatPane)
-
-    @property
-    def engine_list(self) -> EngineList:
-        return self.query_one(EngineList)
-
     def open_pane(self, pane: str) -> None:
         """Show a pane (in compact: instead of the others) and give it the focus."""
         self.show_pane(pane)
         target: Widget = {
-            "box": self.query_one(BoxCards),
+            "box": self.cards,
             "board": self.board,
             "engines": self.engine_list,
             "log": self.log_pane.view,
-            "chat": self.chat.input,
+            "chat": self.chat.query_one(ChatInput),
         }[pane]
         target.focus()
 
     def show_pane(self, pane: str) -> None:
         for other in PANES:
             self.set_class(other == pane, f"-show-{other}")
-        self.query_one("#panes", Tabs).active = f"tab-{pane}"
+        self.tabs.active = f"tab-{pane}"
 
     def toggle_links(self) -> None:
         links = self.query_one("#links")
@@ -113,18 +103,33 @@ class Deck(Screen[None]):
         if not self.has_class(f"-show-{pane}"):
             self.open_pane(pane)
 
+    def help_groups(self, own: Sequence[BindingType]) -> tuple[HelpGroup, ...]:
+        """Every key, the panel's own first and then pane by pane, for the help page."""
+        panes: tuple[tuple[str, Widget], ...] = (
+            ("Box", self.cards),
+            ("Board", self.board),
+            ("Verdict", self.verdict),
+            ("Engines", self.engine_list),
+            ("Log", self.log_pane.view),
+            ("Chat", self.query_one(ChatInput)),
+        )
+        return (help_group("Everywhere", own), *(help_group(title, widget.BINDINGS) for title, widget in panes))
+
     # -- what is shown
 
     def show(self, state: DeckState, now: float) -> None:
         """Give each widget what it shows, where that is not what it shows already."""
         before, self._shown = self._shown, state
+        if state.box is not None and (before is None or before.box != state.box):
+            self.board.show_box(state.box)
+            self.topology.show(state.box)
         if before is None or before.snapshot is not state.snapshot or before.trouble != state.trouble:
             self.show_box(state, now)
-        if before is None or before.draft is not state.draft or before.box is not state.box:
+        if before is None or before.draft is not state.draft:
             self.board.show_placement(state.draft.placement)
             self._show_draft(state)
         if before is None or before.judgement is not state.judgement or before.draft is not state.draft:
-            self.board.show_judgement(state.judgement)
+            self.board.show_judgement(state.judgement if state.draft.model else None)
             self.show_verdict(state)
         if before is None or before.engines is not state.engines or before.selected != state.selected:
             self.engine_list.show(tuple(engine_view(info) for info in state.engines.values()))
@@ -133,11 +138,22 @@ class Deck(Screen[None]):
             self.log_pane.title_for(state.selected)
 
     def show_header(self, state: DeckState, clock: str, interval: float) -> None:
-        self.query_one(DeckHeader).show(box=state.box, runner=state.runner, interval=interval, clock=clock)
+        box = state.box
+        self.header.show(
+            HeaderFacts(
+                box=box.name if box else "",
+                gpus=len(box.gpus) if box else None,
+                driver=(box.driver or "") if box else "",
+                cuda=(box.cuda or "") if box else "",
+                runner=state.runner,
+                rate=f"{1 / interval:g} Hz",
+                clock=clock,
+            )
+        )
 
     def show_box(self, state: DeckState, now: float) -> None:
         """Show the snapshot with its age where it is old, or why there is none."""
-        cards, strip = self.query_one(BoxCards), self.query_one(CardStrip)
+        cards, strip = self.cards, self.strip
         if state.snapshot is None:
             sentence = state.trouble or "Reading the box."
             cards.show_trouble(sentence)
@@ -147,9 +163,6 @@ class Deck(Screen[None]):
         stale = age if age > STALE_S or state.trouble else None
         cards.show(state.snapshot, stale=stale)
         strip.show(state.snapshot, stale=stale)
-        if self.board.box is not state.box and state.box is not None:
-            self.board.show_box(state.box)
-            self.query_one(Topology).show(state.box)
 
     def _show_draft(self, state: DeckState) -> None:
         draft = state.draft
@@ -159,7 +172,7 @@ class Deck(Screen[None]):
 
     def show_verdict(self, state: DeckState) -> None:
         """Show the verdict on what stands on the board, or the next step where nothing does."""
-        line = self.query_one("#verdict-line", Static)
+        line = self.verdict_line
         if not state.draft.placement.gpus:
             hint = "Lift a card with space or the mouse and put it on the board; p proposes a placement."
             self.verdict.show_hint(hint)
@@ -179,6 +192,23 @@ class Deck(Screen[None]):
         self.chat.set_target(label, ready=bool(engine and engine.ready))
 
 
+def help_group(title: str, bindings: Sequence[BindingType]) -> HelpGroup:
+    """The keys of one pane as the help page shows them."""
+    keys = []
+    for binding in Binding.make_bindings(bindings):
+        if binding.description:
+            keys.append((binding.key_display or binding.key.replace("_", " "), binding.description))
+    return HelpGroup(title, merged(keys))
+
+
+def merged(keys: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Several keys of one act as one line: "up, k"."""
+    acts: dict[str, list[str]] = {}
+    for key, act in keys:
+        acts.setdefault(act[0].upper() + act[1:], []).append(key)
+    return tuple((", ".join(dict.fromkeys(words)), act) for act, words in acts.items())
+
+
 def engine_view(info: EngineInfo) -> EngineView:
     """An engine as its row shows it."""
     unit, standing = info.unit, info.standing
@@ -194,11 +224,11 @@ def engine_view(info: EngineInfo) -> EngineView:
         unit=unit.unit,
         state=info.word,
         phase=standing.phase.value if starting else "",
-        percent=standing.percent if starting else None,
+        progress_percent=standing.percent if starting else None,
         port=spec.options.port if spec else None,
         shape=shape,
         gpus=spec.placement.gpus if spec else (),
-        detail=standing.decisive_line if info.word in ("failed", "restarting", "stopped") else None,
+        detail=(standing.decisive_line or "") if info.word in ("failed", "restarting", "stopped") else "",
         managed=unit.managed,
-        scope=unit.scope,
+        scope=unit.scope.value,
     )
