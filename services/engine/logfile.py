@@ -25,9 +25,10 @@ class FileFollower:
     """Reads a log file on a thread of its own and delivers its lines in batches, oldest first.
 
     A file that is replaced (a new run) is read to its end before the new one is begun; one that is emptied in place is
-    read anew from its beginning.  A line keeps its carriage returns.  One without an end (a bar that is being drawn) is
-    delivered once it has stood still for a poll, and what follows of it as a line of its own.  Lines of more than
-    48 KiB are split.  A reader that falls more than 16 MiB behind passes lines over, and says in a line how many.
+    read anew from its beginning.  A line keeps its carriage returns; of one without an end (a bar that is being drawn)
+    the whole strokes are delivered at once and the last when it has stood still for a poll, each as a line of its own.
+    Lines of more than 48 KiB are split.  A reader that falls more than 16 MiB behind passes lines over, and says in a
+    line how many.
     """
 
     def __init__(
@@ -105,7 +106,9 @@ class FileFollower:
         while not self._stopped.is_set() and (chunk := file.read(_CHUNK)):
             grown = True
             self._send(list(self._lines(chunk)), os.fstat(file.fileno()).st_mtime)
-        if self._rest and not grown:
+        if grown:
+            self._draw()
+        elif self._rest:
             if self._still:
                 self._finish_line()
             self._still = True
@@ -118,6 +121,13 @@ class FileFollower:
         if len(self._rest) > _MAX_LINE:
             *full, self._rest = _split(self._rest)
             yield from full
+
+    def _draw(self) -> None:
+        """Deliver the strokes of a bar but the last, which may be half written."""
+        stroke = self._rest.rfind(b"\r")
+        if stroke > 0:
+            done, self._rest = self._rest[:stroke], self._rest[stroke:]
+            self._send([done], time.time())
 
     def _finish_line(self) -> None:
         if self._rest:

@@ -4,6 +4,8 @@ import sys
 import threading
 from datetime import datetime
 
+from gpudeck.services.simulator.workers import Worker
+
 _guard = threading.Lock()
 
 
@@ -22,15 +24,16 @@ def raw(writer: str, pid: int, text: str) -> None:
     _write(f"({writer} pid={pid}) {text}\n")
 
 
-def bar(label: str, done: int, total: int, *, weights: bool = False) -> None:
-    """A stroke of tqdm's bar: carriage returns on a terminal and in a log alike, a line break at its end."""
+def bar(worker: Worker, label: str, done: int, total: int, *, weights: bool = False) -> None:
+    """A stroke of tqdm's bar: a carriage return before each, a line break after the last, the writer's name once."""
     percent = 100 * done // max(total, 1)
     if weights:
         drawn = f"{label}: {percent:3d}% Completed | {done}/{total}"
     else:
         full = percent // 10
         drawn = f"{label}: {percent:3d}%|{'█' * full}{' ' * (10 - full)}| {done}/{total}"
-    _write(f"\r{drawn}" + ("\n" if done >= total else ""))
+    writer = f"({worker.name} pid={worker.pid}) " if done == 0 else ""
+    _write(f"{writer}\r{drawn}" + ("\n" if done >= total else ""))
 
 
 def _write(text: str) -> None:

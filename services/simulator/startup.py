@@ -36,7 +36,7 @@ def run(
     for worker in family.ranks:
         log.info(worker.name, worker.pid, "gpu_model_runner.py:5160", f"Starting to load model {options.model}...")
     for done in range(_SHARDS + 1):
-        log.bar("Loading safetensors checkpoint shards", done, _SHARDS, weights=True)
+        log.bar(first, "Loading safetensors checkpoint shards", done, _SHARDS, weights=True)
         loads.show(part=0.1 + 0.5 * done / _SHARDS, utilization=15)
         pause(0.25)
     for worker, rank in zip(family.ranks, load.ranks, strict=True):
@@ -58,7 +58,7 @@ def run(
     pause(0.3)
     if not options.enforce_eager:
         for done in range(_GRAPHS + 1):
-            log.bar("Capturing CUDA graphs (decode, FULL)", done, _GRAPHS)
+            log.bar(first, "Capturing CUDA graphs (decode, FULL)", done, _GRAPHS)
             pause(0.08)
         text = "Graph capturing finished in 1 secs, took 0.25 GiB"
         log.info(first.name, first.pid, "gpu_model_runner.py:6656", text)

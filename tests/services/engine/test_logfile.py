@@ -91,9 +91,21 @@ def test_a_file_emptied_in_place(path: Path, heard: Heard, follower: FileFollowe
 def test_a_bar_is_delivered_while_it_is_drawn(path: Path, heard: Heard, follower: FileFollower) -> None:
     follower.start()
     append(path, b"shards:   0%\rshards:  50%")
-    until(lambda: heard.texts == ["shards:   0%\rshards:  50%"])
-    append(path, b"\rshards: 100%\n")
-    until(lambda: heard.texts[1:] == ["\rshards: 100%"])
+    until(lambda: heard.texts == ["shards:   0%", "\rshards:  50%"])
+    append(path, b"\rshards: 100%\nnext\n")
+    until(lambda: heard.texts[2:] == ["\rshards: 100%", "next"])
+
+
+def test_a_bar_that_never_rests(path: Path, heard: Heard, follower: FileFollower) -> None:
+    follower.start()
+    deadline = time.monotonic() + 10
+    count = 0
+    while not any("%" in text for text in heard.texts):
+        append(path, b"\rshards: %d%%" % (count % 100))
+        count += 1
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert b"\n" not in path.read_bytes()
 
 
 def test_bytes_that_are_no_text(path: Path, heard: Heard, follower: FileFollower) -> None:
