@@ -114,7 +114,8 @@ def _placement_lines(box: Box, spec: EngineSpec, judgement: Judgement, why: str)
             gpu = box.gpu(part.gpu)
             lines.append(
                 f"  GPU {part.gpu} {gpu.name if gpu is not None else ''}: weights {_gib(part.weights)}, KV cache "
-                f"{_gib(part.kv_cache)}, overhead {_gib(part.overhead)}, others {_gib(part.other)}, free {_gib(part.free)}"
+                f"{_gib(part.kv_cache)}, overhead {_gib(part.overhead)}, others {_gib(part.other)}, "
+                f"free {_gib(part.free)}"
             )
         lines.append(
             f"  KV cache for {memory.kv_cache_tokens:,} tokens: {memory.max_concurrency:.1f} requests of "

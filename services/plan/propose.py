@@ -8,11 +8,12 @@ from types import MappingProxyType
 from gpudeck.services.box.types import Box, ComputeCapability, Gpu
 from gpudeck.services.memory.balance import balanced_partition
 from gpudeck.services.models.types import ModelFacts
-from gpudeck.services.plan.findings import Judgement, VerdictState
+from gpudeck.services.plan.findings import Finding, Judgement, Severity, VerdictState
 from gpudeck.services.plan.links import link_rank, link_table, weakest_link
 from gpudeck.services.plan.types import EngineSpec, Placement
 from gpudeck.services.rules.judge import judge
 from gpudeck.services.rules.parallel import tensor_sizes
+from gpudeck.services.rules.rule import Rule
 
 
 class Objective(str, Enum):
@@ -23,6 +24,13 @@ class Objective(str, Enum):
     LATENCY = "latency"  # the fewest stages, and TP over good links only
 
 
+NO_PLACEMENT = Rule(
+    "no-placement",
+    Severity.ERROR,
+    "No placement would start",
+    "Every placement that was weighed is blocked.",
+    "gpudeck: services/plan/propose.py",
+)
 Proposal = tuple[EngineSpec, Judgement, str]
 _NOTHING_USED: Mapping[int, int] = MappingProxyType({})
 _MOST = 12  # proposals that are worth a look
@@ -79,6 +87,38 @@ def candidates(
                 if groups is not None and groups not in seen:
                     seen.add(groups)
                     yield _proposal(box, model, replace(spec, placement=Placement(groups, copies)), used)
+
+
+def nearest(
+    box: Box,
+    model: ModelFacts,
+    spec: EngineSpec,
+    used: Mapping[int, int] = _NOTHING_USED,
+    *,
+    tensor_parallel: int | None = None,
+    pipeline_parallel: int | None = None,
+) -> Finding:
+    """Why nothing is proposed: what blocks the placement that comes nearest to running."""
+    asked = candidates(box, model, spec, used, tensor_parallel=tensor_parallel, pipeline_parallel=pipeline_parallel)
+    best = min(asked, key=lambda proposal: _distance(proposal[1]), default=None)
+    if best is None:
+        shape = f"TP {tensor_parallel or 'any'} × PP {pipeline_parallel or 'any'}"
+        return NO_PLACEMENT.finding(
+            f"This box has too few cards of one kind for {max(spec.placement.replicas, 1)} × {shape}: it has "
+            f"{len(box.gpus)} cards.",
+            "Ask for a smaller shape.",
+        )
+    blocking = best[1].findings[0]
+    stages = " | ".join(",".join(str(gpu) for gpu in stage) for stage in best[0].placement.stages)
+    return NO_PLACEMENT.finding(
+        f"No placement on this box would start.  The nearest, GPUs {stages}, is blocked: {blocking.message}",
+        blocking.fix,
+    )
+
+
+def _distance(judgement: Judgement) -> tuple[int, int]:
+    errors = sum(finding.severity is Severity.ERROR for finding in judgement.findings)
+    return errors, -judgement.memory.kv_cache_tokens if judgement.memory is not None else 0
 
 
 def _preference(box: Box, proposal: Proposal, objective: Objective) -> tuple[bool, tuple[int, ...]]:
