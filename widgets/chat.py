@@ -42,7 +42,9 @@ class ChatPane(Vertical):
         border-title-color: $text-muted;
         border-subtitle-color: $text-muted;
         background: $surface;
+        &.-ascii { border: ascii $border; }
         &:focus-within { border: round $primary; border-title-color: $primary; }
+        &.-ascii:focus-within { border: ascii $primary; }
         & > VerticalScroll {
             height: 1fr; scrollbar-size-vertical: 1; scrollbar-background: $surface; background: $surface;
         }
@@ -54,6 +56,7 @@ class ChatPane(Vertical):
     def __init__(self, *, glyphs: Glyphs | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._glyphs = glyphs or Glyphs.unicode()
+        self.set_class(self._glyphs is Glyphs.ascii(), "-ascii")
         self._label = ""
         self._ready = False
         self._turn: Turn | None = None

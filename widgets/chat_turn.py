@@ -84,6 +84,7 @@ class Turn(Vertical):
             border-left: outer $primary 60%; padding: 0 1; margin: 0 0 1 0; height: auto;
             color: $foreground; background: $panel; width: 1fr;
         }
+        &.-ascii > .question { border-left: ascii $primary; }
         & > .note { color: $text-muted; height: auto; margin: 0 0 1 0; }
         & > .note.-failed { color: $error; }
     }
@@ -93,6 +94,7 @@ class Turn(Vertical):
         super().__init__()
         self.question = question
         self._glyphs = glyphs
+        self.set_class(glyphs is Glyphs.ascii(), "-ascii")
         self._reasoning: Reasoning | None = None
         self._answer: AnswerMarkdown | None = None
         self._waiting: Static | None = None

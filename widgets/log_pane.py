@@ -41,7 +41,9 @@ class LogPane(Vertical):
         border-subtitle-color: $text-muted;
         background: $surface;
         layers: base over;
+        &.-ascii { border: ascii $border; }
         &:focus-within { border: round $primary; border-title-color: $primary; }
+        &.-ascii:focus-within { border: ascii $primary; }
         & > LogView { layer: base; height: 1fr; }
         & > #log-empty { layer: over; dock: top; height: auto; margin: 1 2; color: $text-muted; background: $surface; }
         & > NewBelow {
@@ -56,6 +58,7 @@ class LogPane(Vertical):
     def __init__(self, *, glyphs: Glyphs | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._glyphs = glyphs or Glyphs.unicode()
+        self.set_class(self._glyphs is Glyphs.ascii(), "-ascii")
         self._view = LogView()
         self._engine: str | None = None
 
