@@ -171,7 +171,9 @@ def _beside_budget(memory: MemoryDetail) -> Iterator[Finding]:
         outside = rank.overhead.graphs_outside
         graphs = f" and {gib(outside)} of CUDA graphs, which vLLM does not budget" if outside else ""
         share = (rank.free_at_start - outside - rank.overhead.slack) / max(rank.cuda_total, 1)
-        rule = BESIDE_BUDGET if outside or spare < 0 else TIGHT
+        # NCCL's part is an estimate, and an estimate alone blocks nothing.
+        certain = spare + rank.overhead.nccl
+        rule = BESIDE_BUDGET if certain < (rank.overhead.slack if outside else 0) else TIGHT
         yield rule.finding(
             f"{named(rank.gpu)}: beside the requested share of {memory.settings.utilization:g} ({gib(rank.budget)}) "
             f"and CUDA's context{graphs}, {gib(max(spare, 0))} stay free; {gib(rank.overhead.slack)} may be needed.",
