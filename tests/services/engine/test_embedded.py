@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from gpudeck.services.engine.embedded import EmbeddedRunner
 from gpudeck.services.engine.enginedir import Command, EngineDirectory, write
-from gpudeck.services.engine.processes import descendants, process
+from gpudeck.services.engine.processes import descendants, process, title
 from gpudeck.services.engine.types import LogLine, UnitState
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.types import EngineSpec, Placement
@@ -22,8 +23,8 @@ from gpudeck.services.plan.types import EngineSpec, Placement
 SLEEP = "import time\nprint('up', flush=True)\ntime.sleep(600)\n"
 SPAWNS = """\
 import os, subprocess, sys, time
-# One child in the group, and one that leaves session and parent, as a stray worker would.
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(601)"])
+# One child whose environment is lost, as setproctitle writes over it, and one that leaves session and parent.
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(601)"], env={})
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
@@ -352,7 +353,8 @@ def test_two_gpudecks_start_one_engine(box: Box) -> None:
         thread.join()
     other.close()
     until(lambda: "up" in box.log())
-    assert box.log().count("up") == 1
+    commands = [title(each.pid) for each in psutil.process_iter()]
+    assert sum(str(box.folder / "tiny.py") in command for command in commands) == 1
 
 
 def test_the_log_is_followed_from_run_to_run(box: Box) -> None:

@@ -253,3 +253,11 @@ async def test_ready_is_health_and_models(stub: Stub) -> None:
 def test_a_key_that_no_header_carries() -> None:
     with pytest.raises(OperatorError, match="API key"):
         VllmClient("http://localhost:1", "new\nline")
+
+
+async def test_a_proxy_is_not_asked_for_this_machine(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    async with VllmClient(stub.url) as client:
+        assert await client.health()
