@@ -36,6 +36,7 @@ class EngineActs(PlanActs):
         super().__init__(setup)
         self._trackers: dict[str, PhaseTracker] = {}
         self._runs: dict[str, int | None] = {}  # the main pid whose log is being read
+        self._asked: dict[str, int] = {}  # the main pid that is being asked, or was, whether it answers
         self._viewing_only = False
 
     # -- start
@@ -268,7 +269,8 @@ class EngineActs(PlanActs):
                 self._follow(name, run)
             elif run and name in self.engine_desk.following:
                 self._runs[name] = run
-            if info.unit.active in ("active", "activating") and not info.ready and info.unit.main_pid:
+            if run and info.unit.alive and not info.ready and self._asked.get(name) != run:
+                self._asked[name] = run
                 self.run_worker(self._wait_ready(name, run), group=f"ready-{name}", exclusive=True, exit_on_error=False)
         for name in self.engine_desk.following - set(state.engines):
             self.engine_desk.unfollow(name)
@@ -302,7 +304,7 @@ class EngineActs(PlanActs):
                     lines = [LogLine(f"[gpudeck: {dropped:,} lines came faster than they could be shown]"), *lines]
                 self.deck.log_pane.extend(lines)
 
-    async def _wait_ready(self, name: str, run: int | None) -> None:
+    async def _wait_ready(self, name: str, run: int) -> None:
         """Ask the engine until it answers; asking a port on which nobody listens yet leaves nothing in its log."""
         import asyncio
         from importlib import import_module

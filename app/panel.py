@@ -42,7 +42,7 @@ def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
     return PanelSetup(
         source=source,
         open_runner=open_runner,
-        program=engine_program(demo=demo),
+        program=engine_program(demo=args.demo),
         model_roots=lambda: model_roots(demo=demo),
         demo=demo,
         ascii_only=ascii_only,

@@ -16,13 +16,17 @@ class EngineProgram:
     found: bool = True
 
 
-def engine_program(*, demo: bool) -> EngineProgram:
-    """The program of new engines."""
+def engine_program(*, demo: str | None) -> EngineProgram:
+    """The program of new engines; `demo` names the simulated box that a simulated engine is to fit on."""
     if demo:
+        from gpudeck.services.box.source import open_source
+
         loads = places.demo_loads()
         loads.mkdir(parents=True, exist_ok=True)
+        cards = ",".join(str(gpu.memory_bytes) for gpu in open_source(demo=demo).open().gpus)
         return EngineProgram(
-            (sys.executable, "-m", "gpudeck.services.simulator"), (("GPUDECK_SIMULATED_LOADS", str(loads)),)
+            (sys.executable, "-m", "gpudeck.services.simulator"),
+            (("GPUDECK_SIMULATED_LOADS", str(loads)), ("GPUDECK_SIMULATED_CARDS", cards)),
         )
     from gpudeck.services.engine.program import find_vllm
 

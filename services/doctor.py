@@ -61,7 +61,8 @@ def _runner(*, demo: bool) -> Check:
     finally:
         runner.close()
     health = Health.LESS if runner.scope is Scope.EMBEDDED else Health.FINE
-    return Check("engine runner", health, f"{runner.description.rstrip('.')}; {engines} engine{'' if engines == 1 else 's'}.")
+    counted = f"{engines} engine{'' if engines == 1 else 's'}"
+    return Check("engine runner", health, f"{runner.description.rstrip('.')}; {counted}.")
 
 
 def _journal() -> Check:

@@ -120,7 +120,7 @@ def placement_from(args: argparse.Namespace) -> Placement | None:
 
 def spec_from(args: argparse.Namespace, model: "ModelFacts", placement: Placement, name: str) -> EngineSpec:
     """The spec that the arguments name, for the demo's simulated engine where --demo is given."""
-    program = engine_program(demo=bool(args.demo))
+    program = engine_program(demo=args.demo)
     return EngineSpec(
         name=name,
         model=model.path,

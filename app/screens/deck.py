@@ -188,8 +188,7 @@ class Deck(Screen[None]):
 
     def _show_chat_target(self, state: DeckState) -> None:
         engine = state.engine
-        label = (engine.served[0] if engine.served else engine.unit.name) if engine else "no engine"
-        self.chat.set_target(label, ready=bool(engine and engine.ready))
+        self.chat.set_target(engine.unit.name if engine else "", ready=bool(engine and engine.ready))
 
 
 def help_group(title: str, bindings: Sequence[BindingType]) -> HelpGroup:

@@ -14,6 +14,7 @@ from typing import Any
 from gpudeck.services.box.boxshape import MAX_BYTES, MAX_GPUS, MAX_INDEX
 from gpudeck.services.box.shape import Field, Listing, Number, OrNull, Record, ShapeError, Text, Whole
 from gpudeck.services.box.types import GpuProcess
+from gpudeck.services.engine.ownership import engine_of
 
 _MAX_FILE_BYTES = 1 << 20
 _MAX_FILES = 256
@@ -74,7 +75,7 @@ def _loads_of(path: Path) -> list[CardLoad]:
                 pid=document["pid"],
                 name=card["process"],
                 memory_bytes=card["memory_bytes"],
-                engine=document["engine"],
+                engine=engine_of(document["pid"]) or document["engine"],
                 tp_rank=card.get("tp_rank"),
                 pp_rank=card.get("pp_rank"),
                 dp_rank=card.get("dp_rank"),

@@ -171,6 +171,7 @@ class NvmlCard:
             name=title,
             memory_bytes=memory_bytes,
             user=person.user,
+            engine=person.engine,
             tp_rank=ranks.tp if ranks else None,
             pp_rank=ranks.pp if ranks else None,
             dp_rank=ranks.dp if ranks else None,

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gpudeck.services.engine.ownership import engine_of
+
 # vLLM's titles: VLLM::EngineCore, VLLM::EngineCore_DP1, VLLM::Worker_TP0, VLLM::Worker_DP0_PP1_TP3_EP3.  A part stands
 # there only where that size is above one (v1/executor/multiproc_executor.py).
 _TITLE = re.compile(r"VLLM::(?P<role>EngineCore|Worker)(?P<parts>(?:_[A-Z]+\d+)*)")
@@ -33,10 +35,11 @@ def ranks_in(title: str) -> Ranks | None:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """What is known of a process; both None where it can not be seen (another container)."""
+    """What is known of a process; None where it can not be seen (another container)."""
 
     title: str | None
     user: str | None
+    engine: str | None = None
 
 
 class ProcessBook:
@@ -67,7 +70,7 @@ def _person(pid: int) -> Person:
     try:
         process = psutil.Process(pid)
         with process.oneshot():
-            return Person(_title(process), _user(process))
+            return Person(_title(process), _user(process), engine_of(pid))
     except psutil.Error:
         return Person(None, None)
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gpudeck.services.engine.enginedir import RUN_VARIABLE, Command, End, EngineDirectory, Run
+from gpudeck.services.engine.ownership import UNIT_VARIABLE
 from gpudeck.services.engine.processes import Process, boot_id, descendants, process, signal_all
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -97,7 +98,9 @@ class Supervisor:
     def _spawn(self) -> Process:
         """Start the engine; raises OSError where it can not be run."""
         argv = self._command.argv
-        environment = os.environ | self._command.environment | {RUN_VARIABLE: self._run}
+        environment = (
+            os.environ | self._command.environment | {RUN_VARIABLE: self._run, UNIT_VARIABLE: self._command.unit}
+        )
         failed, failure = os.pipe()  # closed by a successful exec
         pid = os.fork()
         if pid == 0:
