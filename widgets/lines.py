@@ -48,6 +48,7 @@ class LineView(ScrollView):
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--{name}" for name in (*FOREGROUNDS, *BACKGROUNDS)}
     DEFAULT_CSS = """
     LineView {
+        scrollbar-gutter: stable;
         scrollbar-size-vertical: 1;
         scrollbar-size-horizontal: 1;
         scrollbar-color: $foreground 25%;
@@ -80,6 +81,11 @@ class LineView(ScrollView):
         self._strips: dict[int, Strip] = {}
 
     @property
+    def room(self) -> Size:
+        """The cells that lines are seen on: the content without the scrollbars, whose column is always kept free."""
+        return self.scrollable_content_region.size
+
+    @property
     def lines(self) -> tuple[Line, ...]:
         return self._lines
 
@@ -102,7 +108,7 @@ class LineView(ScrollView):
             self.virtual_size = size
             self.refresh(layout=auto_height)
             return
-        top, bottom = self.scroll_offset.y, self.scroll_offset.y + self.size.height
+        top, bottom = self.scroll_offset.y, self.scroll_offset.y + self.room.height
         dirty = []
         for y, (old, new) in enumerate(zip(before, after, strict=True)):
             if old != new:
@@ -145,7 +151,7 @@ class LineView(ScrollView):
 
     def keep_visible(self, first: int, last: int) -> None:
         """Scroll as little as is needed to bring rows first to last into view."""
-        height = self.size.height
+        height = self.room.height
         if not height:
             return
         top = self.scroll_offset.y

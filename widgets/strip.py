@@ -37,7 +37,7 @@ class CardStrip(LineView, can_focus=False):
         self._draw()
 
     def _draw(self) -> None:
-        if width := self.size.width:
+        if width := self.room.width:
             self.show_lines([self._line(width)])
 
     def _line(self, width: int) -> Line:

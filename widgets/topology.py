@@ -103,12 +103,12 @@ class Topology(LineView):
         self._draw()
 
     def _draw(self) -> None:
-        if self._box is None or not self.size.width:
+        if self._box is None or not self.room.width:
             return
         if not self._box.gpus:
             self.show_lines([((f"{self._glyphs.caution} This box has no GPU.", "warning"),)])
             return
-        lines = matrix(self._box, self.size.width)
+        lines = matrix(self._box, self.room.width)
         self.show_lines(lines, max(sum(len(text) for text, _ in line) for line in lines))
 
 

@@ -141,7 +141,7 @@ class Verdict(LineView):
         self.refresh_bindings()
 
     def _draw(self) -> None:
-        width = self.size.width
+        width = self.room.width
         if not width:
             return
         judgement = self._judgement

@@ -32,7 +32,7 @@ FRAME_S = 1 / 30  # a drag draws no more often than this; moves within a cell dr
 TICK_S = 1 / 20  # edge scrolling, and a few more targets judged
 JUDGED_A_TICK = 4
 NARROW = 100  # columns below which the pool shows names only
-POOL_WIDTHS = (17, 28)  # narrow, wide
+POOL_WIDTHS = (19, 28)  # narrow, wide
 
 
 class Board(Widget, can_focus=True):
@@ -274,6 +274,7 @@ class Board(Widget, can_focus=True):
         self.capture_mouse()
         self._ghost.follow(pointer)
         self._aim_at_pointer(pointer)
+        self._draw()
 
     def _aim_at_pointer(self, pointer: Offset) -> None:
         if self._drag is not None:
@@ -393,8 +394,9 @@ class Board(Widget, can_focus=True):
 
     def on_resize(self, event: events.Resize) -> None:
         self._pool.styles.width = POOL_WIDTHS[event.size.width >= NARROW]
-        # The views learn their sizes after this one.
-        self.call_after_refresh(self._draw)
+
+    def on_page_view_resized(self) -> None:
+        self._draw()
 
     def on_focus(self) -> None:
         self._draw()
@@ -403,8 +405,8 @@ class Board(Widget, can_focus=True):
         self._draw()
 
     def _draw(self) -> None:
-        width, height = self._stages.container_size
-        if not self.is_mounted or not width or not self._pool.size.width:
+        width, height = self._stages.room
+        if not self.is_mounted or not width or not self._pool.room.width:
             return
         scene = Scene(
             self._box,
@@ -420,7 +422,7 @@ class Board(Widget, can_focus=True):
         layout = StagesLayout.of(self.placement, width, height)
         self._layout = layout
         self._stages.show_lines(paint_stages(scene, layout), layout.width)
-        self._pool.show_cards(*paint_pool(scene, self._pool.size.width))
-        self._status.show_lines(status_lines(scene, self._status.size.width))
+        self._pool.show_cards(*paint_pool(scene, self._pool.room.width))
+        self._status.show_lines(status_lines(scene, self._status.room.width))
         if self._drag is not None and self._pointer is not None:
             self._ghost.show(self._drag, scene)

@@ -48,8 +48,7 @@ class DragGhost(LineView, can_focus=False):
 def ghost_lines(drag: Drag, scene: Scene, glyphs: Glyphs) -> Sheet:
     sheet = Sheet(WIDTH, HEIGHT)
     sheet.frame(0, 0, WIDTH, HEIGHT, glyphs.solid, "primary")
-    sheet.put(2, 1, f"{drag.gpu:<2} ", "strong")
-    sheet.put(5, 1, glyphs.cut(scene.name(drag.gpu), WIDTH - 7), "strong")
+    sheet.put(2, 1, glyphs.cut(f"{drag.gpu} {scene.name(drag.gpu)}", WIDTH - 4), "strong")
     if drag.target is None:
         sheet.put(2, 2, "stays where it is", "muted")
     else:

@@ -28,7 +28,7 @@ class Density:
         return self.card_height + 1
 
 
-WIDE = (28, 4, 8)
+WIDE = (28, 5, 8)
 NARROW = (22, 1, 6)  # two stages stand beside the pool on 80 columns
 FRAMED = (5, 2, True)
 FLAT = (2, 2, False)
@@ -60,8 +60,8 @@ class StagesLayout:
 
     @property
     def width(self) -> int:
-        """The width that the stages need; behind the last there is room for a new one, if narrow."""
-        return self.new_stage(len(self.placement.stages)).right
+        """The width that the stages need; behind the last there is a narrow place for a new one at least."""
+        return self.stage_x(max(len(self.placement.stages), 1)) - 1
 
     @property
     def height(self) -> int:
@@ -110,11 +110,11 @@ class StagesLayout:
         stages = len(self.placement.stages)
         density = self.density
         if position == stages:
-            left = self.stage_x(stages) - (density.gap if stages else 0) + 1
-            narrow = max(density.gap - 1, self.view_width - left)
-            if narrow >= density.card_width + density.gap:
-                left = self.stage_x(stages)
-            return Region(left, self.slot_y(0), min(density.card_width, narrow), max(density.card_height, 4))
+            left = self.stage_x(stages)
+            if stages and self.view_width < left + density.card_width:
+                left -= density.gap
+            width = min(density.card_width, max(density.gap - 1, self.view_width - left))
+            return Region(left, self.slot_y(0), width, max(density.card_height, 4))
         gap = self.gap(position)
         return Region(gap.x, self.slot_y(0), gap.width, max(density.card_height, 4))
 

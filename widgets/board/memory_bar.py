@@ -36,7 +36,7 @@ def memory_figures(memory: GpuMemory, width: int, glyphs: Glyphs) -> Line:
             line += [(f"{getattr(glyphs, name)}{blank}{gib(getattr(memory, name))}", style), (between, "")]
         if width_of(tuple(line[:-1])) <= width:
             return tuple(line[:-1])
-    return line[0], line[1], line[2]
+    return ((glyphs.cut(line[0][0], width), line[0][1]),)
 
 
 def legend(glyphs: Glyphs) -> Line:

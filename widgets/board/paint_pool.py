@@ -44,10 +44,11 @@ def _card(scene: Scene, gpu: int, width: int) -> list[Line]:
     card = scene.box.gpu(gpu)
     size = "" if card is None or width < ROOM_FOR_SIZES else f"{gib(card.memory_bytes, 0)} GiB "
     edge = glyphs.edge if chosen else " "
-    name = glyphs.cut(scene.name(gpu), width - 4 - len(size) - 1)
+    number = scene.number(gpu)
+    name = glyphs.cut(scene.name(gpu), width - len(edge) - len(number) - len(size) - 1)
     left: Line = (
         (edge, "primary"),
-        (f"{gpu:<2} ", "muted" if lifted else "strong"),
+        (number, "muted" if lifted else "strong"),
         (name, "faint" if lifted else "text"),
     )
     rows = [spread(left, ((size, "faint" if lifted else "muted"),), width)]

@@ -67,7 +67,7 @@ def _framed_card(sheet: Sheet, scene: Scene, region: Region, gpu: int, place: in
     x, y, width = region.x + 2, region.y + 1, region.width - 4
     size = "" if card is None else f"{gib(card.memory_bytes, 0)} GiB"
     # A name says more than a size, which it often holds.
-    fits = len(scene.name(gpu)) + len(size) + 4 <= width
+    fits = len(scene.number(gpu)) + len(scene.name(gpu)) + len(size) + 1 <= width
     _two_ends(sheet, scene, Region(x, y, width, 1), gpu, size if fits else "")
     memory = scene.memory(gpu)
     if memory is not None and not scene.is_lifted(gpu):
@@ -100,7 +100,7 @@ def _two_ends(sheet: Sheet, scene: Scene, region: Region, gpu: int, right: str) 
     """A card's number and name on the left, a short fact on the right; a lifted card is greyed."""
     x, y, width, _ = region
     lifted = scene.is_lifted(gpu)
-    number = f"{gpu:<2} "
+    number = scene.number(gpu)
     name = scene.glyphs.cut(scene.name(gpu), width - len(number) - (len(right) + 1 if right else 0))
     sheet.put(x, y, number, "muted" if lifted else "strong")
     sheet.put(x + len(number), y, name, "muted" if lifted else "text")

@@ -34,6 +34,11 @@ class Scene:
             return None
         return self.previews.get(self.drag.target)
 
+    def number(self, gpu: int) -> str:
+        """A card's index and a blank, as wide as the box's widest."""
+        widest = max((card.index for card in self.box.gpus), default=0)
+        return f"{gpu:<{len(str(widest))}} "
+
     def name(self, gpu: int) -> str:
         card = self.box.gpu(gpu)
         return "not on this box" if card is None else card_name(printable(card.name))

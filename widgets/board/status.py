@@ -13,7 +13,7 @@ def status_lines(scene: Scene, width: int) -> list[Line]:
     if scene.drag is None:
         return [_verdict(scene, scene.judgement, width), _legend(scene, width)]
     where = f" {scene.drag.gpu} {glyphs.arrow} {target_words(scene.drag.target)}  "
-    judgement = scene.judgement if scene.drag.target is None else scene.aim
+    judgement = scene.aim
     first: Line = ((where, "strong"),)
     second: Line = ()
     if judgement is not None:
@@ -25,7 +25,7 @@ def status_lines(scene: Scene, width: int) -> list[Line]:
 
 def _verdict(scene: Scene, judgement: Judgement | None, width: int) -> Line:
     glyphs = scene.glyphs
-    if judgement is None or not (scene.placement.stages or scene.drag):
+    if judgement is None or not (scene.placement.stages or scene.aim):
         return ()
     words, style = verdict_words(judgement, glyphs)
     memory = "" if judgement.memory is None else memory_words(judgement.memory, glyphs)

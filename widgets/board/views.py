@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from textual.geometry import Offset
+from textual.message import Message
 
 from gpudeck.widgets.lines import Line, LineView
 
@@ -10,9 +11,15 @@ from gpudeck.widgets.lines import Line, LineView
 class PageView(LineView, can_focus=False):
     """A page that scrolls.  The board holds the focus and handles the mouse."""
 
+    class Resized(Message):
+        """The view has another size: what lies on the page moves."""
+
+    def on_resize(self) -> None:
+        self.post_message(self.Resized())
+
     def page_point(self, screen: Offset) -> Offset | None:
         """The point of the page that is shown at a point of the screen; None outside of the view."""
-        region = self.scrollable_content_region.at_offset(self.content_region.offset)
+        region = self.scrollable_content_region
         if not region.contains_point(screen):
             return None
         return screen - region.offset + self.scroll_offset
@@ -42,7 +49,7 @@ class StagesView(PageView):
 
 class PoolView(PageView):
     DEFAULT_CSS = """
-    PoolView { dock: left; width: 28; height: 100%; background: $foreground 4%; overflow-x: hidden; margin: 0 1 0 0; }
+    PoolView { dock: left; width: 28; height: 100%; background: $foreground 4%; overflow-x: hidden; }
     """
 
     def __init__(self) -> None:

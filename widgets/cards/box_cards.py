@@ -155,12 +155,12 @@ class BoxCards(LineView):
         return [] if self._snapshot is None else [gpu.index for gpu in self._snapshot.box.gpus]
 
     def _draw(self) -> None:
-        width = self.size.width
+        width, height = self.room
         if not width:
             return
         lines: list[Line] = [((line, "error"),) for line in self._notice(width)]
         owners: list[int | None] = [None] * len(lines)
-        for gpu, block in self._blocks(width, self.size.height - len(lines)):
+        for gpu, block in self._blocks(width, height - len(lines)):
             for line in block:
                 dim = self._trouble is not None or self._stale is not None
                 lines.append(_greyed(line) if dim else line)

@@ -10,6 +10,7 @@ from gpudeck.widgets.glyphs import Glyphs, card_name, gib, joined, wrap
 from gpudeck.widgets.lines import Line, spread, width_of
 
 ONE_ROW_WIDTH = 76  # cells that a card needs to be told on a single row
+ROOM_FOR_WORDS = 36  # cells below which figures stand without their words
 MOST_PROCESSES = 4
 INDENT = "    "
 
@@ -62,8 +63,11 @@ def full(card: CardView, width: int) -> list[Line]:
     ]
     if reading.fault is not None:
         rows += _fault(card, width)
+    memory = facts.memory(reading, gpu)
     value_width = 18
-    bar_width = min(32, max(4, width - len(INDENT) - 5 - 2 - value_width))
+    if width < ROOM_FOR_WORDS:
+        memory, value_width = f"{gib(reading.memory_used_bytes)}/{gib(gpu.memory_bytes)}", 11
+    bar_width = min(32, max(2, width - len(INDENT) - 5 - 2 - value_width))
     trend_width = max(0, width - len(INDENT) - 5 - bar_width - 2 - 7)
     utilization = reading.utilization_percent
     rows.append(
@@ -82,7 +86,7 @@ def full(card: CardView, width: int) -> list[Line]:
             (INDENT[1:], ""),
             ("mem  ", "muted"),
             *meter(facts.share(reading, gpu), bar_width, "soft", glyphs),
-            (f"  {facts.memory(reading, gpu)}", "text"),
+            (f"  {memory}", "text"),
         )
     )
     health = joined((facts.temperature(reading, glyphs), facts.power(reading, gpu)), glyphs.dot)
