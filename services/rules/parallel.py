@@ -122,7 +122,7 @@ def _pipeline(judged: ModelPlan) -> Iterator[Finding]:
             f"Pipeline parallelism is not supported for {model.architecture}.", "Put all cards into one stage."
         )
     partition = judged.plan.spec.layer_partition
-    if partition is None:
+    if partition is None or stages < 1:
         return
     shown = ",".join(str(layers) for layers in partition)
     default = ",".join(str(layers) for layers in default_partition(model.layers, stages))
