@@ -5,7 +5,6 @@ any moment.  The forms of the call were tried on systemd 252 and 257: `-n` with 
 `--no-tail` with a start or a cursor loses none.
 """
 
-import contextlib
 import json
 import os
 import subprocess
@@ -15,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 from gpudeck.services.engine.types import LogLine, Scope
@@ -26,10 +26,27 @@ HELD = 50_000  # lines held for a consumer that is slower than the journal; the 
 LONGEST_HISTORY = 200_000
 _CHUNK = 1 << 20
 _READ_SECONDS = 60
+_JOURNALS = ("/var/log/journal", "/run/log/journal")
 _NOTICE = 4  # syslog's warning
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 5.0
 
+# Which run of the unit an entry is from: the engine's own entries, and systemd's about it at system and at user scope.
+_INVOCATIONS = ("_SYSTEMD_INVOCATION_ID", "INVOCATION_ID", "USER_INVOCATION_ID")
+_EARLY = 5.0  # seconds by which a busy systemd may note the start later than the engine's first words
+
 Deliver = Callable[[list[LogLine]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a unit: when systemd noted its start (epoch seconds), and its invocation ID (32 hex digits)."""
+
+    noted_at: float
+    invocation: str
+
+    def holds(self, fields: dict[str, Any], at: float) -> bool:
+        """Whether an entry is of this run or a later one."""
+        return at >= self.noted_at or any(fields.get(name) == self.invocation for name in _INVOCATIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +60,7 @@ class JournalQuery:
         """The whole command line; cursor and time stamps come with every entry whatever fields are asked for."""
         # --user-unit, not --user -u: it also finds a system user's entries, which lie in the system's journal.
         matches = ["--unit", self.unit] if self.scope is Scope.SYSTEM else ["--user-unit", self.unit]
-        fields = "--output-fields=MESSAGE,PRIORITY,_PID"
+        fields = f"--output-fields=MESSAGE,PRIORITY,_PID,{','.join(_INVOCATIONS)}"
         return ["journalctl", "--all", "--quiet", "--no-pager", "--output=json", fields, *arguments, *matches]
 
     def read(self, lines: int | None = None) -> list[LogLine]:
@@ -89,16 +106,12 @@ class JournalQuery:
 
 def may_read_system_journal() -> bool:
     """Whether this process may open a journal of the system: root, and the groups systemd-journal and adm."""
-    for folder in ("/var/log/journal", "/run/log/journal"):
-        with contextlib.suppress(OSError):
-            for machine in os.scandir(folder):
-                if os.access(os.path.join(machine.path, "system.journal"), os.R_OK):  # noqa: PTH118
-                    return True
-    return False
+    journals = (path for folder in _JOURNALS for path in Path(folder).glob("*/system.journal"))
+    return any(os.access(path, os.R_OK) for path in journals)
 
 
-def lines_of(entry: bytes) -> list[LogLine]:
-    """The log lines in one entry of journalctl's JSON; none in what is no entry.
+def lines_of(entry: bytes, run: Run | None = None) -> list[LogLine]:
+    """The log lines in one entry of journalctl's JSON; none in what is no entry, or is from before `run`.
 
     MESSAGE is a text, a list of byte values (where it holds a control character or no UTF-8), null (too long), or a
     list of those where the field came more than once; a message may have several lines.
@@ -108,6 +121,8 @@ def lines_of(entry: bytes) -> list[LogLine]:
         text = _text(fields.get("MESSAGE"))
         at = int(fields["__REALTIME_TIMESTAMP"]) / 1e6
     except (ValueError, KeyError, TypeError, AttributeError):
+        return []
+    if run is not None and not run.holds(fields, at):
         return []
     priority, pid, cursor = _number(fields.get("PRIORITY")), _number(fields.get("_PID")), fields.get("__CURSOR")
     return [LogLine(line, at, priority, pid, cursor) for line in text.split("\n")]
@@ -128,18 +143,19 @@ def _number(value: Any) -> int | None:
 
 
 class JournalFollower:
-    """Follows one unit's journal from `since` on (epoch seconds, or what tells them; None: from now).
+    """Follows one unit's journal from `since` on: epoch seconds, or what tells the run to begin with (None: from now).
 
     One thread reads, one delivers.  Delivered batches hold at most BATCH lines; what a slow `deliver` can not take is
     dropped oldest first, and the gap is told as a line.  When journalctl ends, it goes on from the last cursor.
     """
 
     def __init__(
-        self, query: JournalQuery, deliver: Deliver, *, since: float | Callable[[], float | None] | None = None
+        self, query: JournalQuery, deliver: Deliver, *, since: float | Callable[[], Run | None] | None = None
     ) -> None:
         self._query = query
         self._deliver = deliver
         self._since = since
+        self._run: Run | None = None
         self._cursor: str | None = None
         self._stopping = threading.Event()
         self._child: subprocess.Popen[bytes] | None = None
@@ -190,14 +206,14 @@ class JournalFollower:
             self._stopping.wait(wait)
 
     def _began(self) -> float:
-        since = self._since
-        if callable(since):
+        if isinstance(self._since, (int, float)):
+            return self._since
+        if self._since is not None:
             try:
-                since = since()
+                self._run = self._since()
             except OperatorError as error:
                 self._hold([_notice(f"the beginning of the run is not known ({error}); the log begins now.")])
-                since = None
-        return time.time() if since is None else since
+        return time.time() if self._run is None else self._run.noted_at - _EARLY
 
     def _run_child(self, command: list[str], errors: IO[bytes]) -> bool:
         """Read one journalctl to its end; returns whether it told anything."""
@@ -209,7 +225,7 @@ class JournalFollower:
                     child.terminate()
             try:
                 for entries in _entries(child):
-                    lines = [line for entry in entries for line in lines_of(entry)]
+                    lines = [line for entry in entries for line in lines_of(entry, self._run)]
                     if lines:
                         got_some = True
                         self._cursor = lines[-1].cursor or self._cursor

@@ -1,5 +1,6 @@
 """One private D-Bus connection to one systemd, with the thread on which its signals arrive."""
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ PROPERTIES = "org.freedesktop.DBus.Properties"
 
 CALL_SECONDS = 10.0
 _CONNECT_SECONDS = 5.0
+_CLOSE_SECONDS = 1.0
 
 Value = TypeVar("Value")
 
@@ -31,6 +33,8 @@ class Connection:
         self._loop = GLib.MainLoop.new(self._context, False)
         self._thread = threading.Thread(target=self._run, name="systemd-signals", daemon=True)
         self._proxies: dict[str, Any] = {}
+        self._subscriptions: list[Any] = []
+        self._gone = threading.Event()
         self.alive = True
         self._thread.start()
         try:
@@ -44,18 +48,34 @@ class Connection:
         self._context.push_thread_default()
         try:
             self._loop.run()
+            # What GLib has yet to deliver holds the connection, which holds this context: neither would ever be freed.
+            while self._context.iteration(False):
+                pass
         finally:
             self._context.pop_thread_default()
 
     def _connect(self, address: str) -> Any:
         bus = pydbus.connect(address)
-        bus.con.connect("closed", self._closed)
+        self._handler = bus.con.connect("closed", self._closed)
         return bus
 
     def _closed(self, *_: object) -> None:
+        self._gone.set()
         was_alive, self.alive = self.alive, False
         if was_alive:
             self._on_closed(self)
+
+    def keep(self, subscription: Any) -> None:
+        """Hold a subscription of pydbus until the connection is closed."""
+        self._subscriptions.append(subscription)
+
+    def _let_go(self) -> None:
+        """Break the circles through GLib that Python's collector does not see."""
+        while self._subscriptions:
+            self._subscriptions.pop().unsubscribe()
+        bus = getattr(self, "bus", None)
+        if bus is not None and bus.con.handler_is_connected(self._handler):
+            bus.con.disconnect(self._handler)
 
     def on_signal_thread(self, function: Callable[[], Value], seconds: float = CALL_SECONDS) -> Value:
         """Run `function` where signals arrive: what it subscribes to is delivered there, in order.
@@ -91,12 +111,19 @@ class Connection:
         return proxy
 
     def close(self) -> None:
-        """Give the connection up and end its thread; safe on any thread, and more than once."""
+        """Give the connection up and end its thread; safe on any thread but the signals', and more than once."""
         self.alive = False
+        if not self._thread.is_alive():
+            return
         bus = getattr(self, "bus", None)
         if bus is not None and not bus.con.is_closed():
-            bus.con.close(None, None)
+            with contextlib.suppress(GLib.Error, NoAnswerError):
+                self.on_signal_thread(lambda: bus.con.close_sync(None), _CLOSE_SECONDS)
+        if bus is not None:
+            # GLib sends word of the end into the loop, from a thread of its own: it must not come after the loop.
+            self._gone.wait(_CLOSE_SECONDS)
+        with contextlib.suppress(NoAnswerError):
+            self.on_signal_thread(self._let_go, _CLOSE_SECONDS)
         self._loop.quit()
-        if threading.current_thread() is not self._thread:
-            # A thread that is stuck in a connect without an answer is left behind: it is a daemon.
-            self._thread.join(1)
+        # A thread that is stuck without an answer is left behind: it is a daemon.
+        self._thread.join(_CLOSE_SECONDS)

@@ -10,7 +10,7 @@ from typing import Any
 
 from gi.repository import GLib
 
-from gpudeck.services.engine.journal import JournalFollower, JournalQuery
+from gpudeck.services.engine.journal import JournalFollower, JournalQuery, Run
 from gpudeck.services.engine.systemd import files, units
 from gpudeck.services.engine.systemd.bus import Bus
 from gpudeck.services.engine.systemd.connection import CALL_SECONDS, Connection
@@ -165,7 +165,7 @@ class SystemdRunner:
 
     def follow(self, name: str, deliver: Callable[[list[LogLine]], None], *, since: float | None = None) -> LogFollower:
         query = JournalQuery(self._unit(name), self.scope)
-        return JournalFollower(query, deliver, since=(lambda: self._run_began(name)) if since is None else since)
+        return JournalFollower(query, deliver, since=(lambda: self._run(name)) if since is None else since)
 
     def history(self, name: str, lines: int | None = None) -> list[LogLine]:
         return JournalQuery(self._unit(name), self.scope).read(lines)
@@ -185,8 +185,8 @@ class SystemdRunner:
 
     def _prepare(self, connection: Connection) -> None:
         def subscribe() -> None:
-            connection.manager.JobRemoved.connect(self._jobs.removed)
-            connection.manager.Reloading.connect(self._reloading)
+            connection.keep(connection.manager.JobRemoved.connect(self._jobs.removed))
+            connection.keep(connection.manager.Reloading.connect(self._reloading))
             self._watcher.attach(connection)
 
         connection.on_signal_thread(subscribe)
@@ -313,10 +313,11 @@ class SystemdRunner:
 
         return self._bus.ask(f"list the processes of {unit}", ask)
 
-    def _run_began(self, name: str) -> float | None:
-        """When the present run (or the last one) was asked for, epoch seconds; None where there was none."""
-        asked_at: int = self._facts(self._unit(name))["InactiveExitTimestamp"]
-        return asked_at / 1e6 if asked_at else None
+    def _run(self, name: str) -> Run | None:
+        """The present run, or the last one; None where there was none."""
+        facts = self._facts(self._unit(name))
+        noted_at = facts["InactiveExitTimestamp"]
+        return Run(noted_at / 1e6, bytes(facts["InvocationID"]).hex()) if noted_at else None
 
 
 def _absolute(words: tuple[str, ...]) -> tuple[str, ...]:

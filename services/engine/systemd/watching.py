@@ -44,8 +44,10 @@ class Watcher:
         self._facts.clear()
         self._service_part.clear()
         # One subscription for all units: those that come later need no call of their own.
-        connection.bus.subscribe(
-            sender=SYSTEMD, iface=PROPERTIES, signal="PropertiesChanged", signal_fired=self._properties_changed
+        connection.keep(
+            connection.bus.subscribe(
+                sender=SYSTEMD, iface=PROPERTIES, signal="PropertiesChanged", signal_fired=self._properties_changed
+            )
         )
 
     def refresh(self, units: list[tuple[str, str]], *, tell_all: bool) -> None:
