@@ -146,6 +146,9 @@ class LineView(ScrollView):
                     continue
                 named = self.get_component_rich_style(f"line--{name}")
                 style += Style(bgcolor=named.bgcolor) if name in BACKGROUNDS else Style(color=named.color)
+            if style.color == style.bgcolor:
+                # A theme of sixteen colours knows no shades: red on a touch of red would be red on red.
+                style += Style(color=self.get_component_rich_style("line--text").color)
             self._styles[names] = style
         return style
 

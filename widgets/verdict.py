@@ -125,10 +125,8 @@ class Verdict(LineView):
     def on_resize(self) -> None:
         self._draw()
 
-    def on_focus(self) -> None:
-        self._draw()
-
-    def on_blur(self) -> None:
+    def watch_has_focus(self, has_focus: bool) -> None:
+        super().watch_has_focus(has_focus)
         self._draw()
 
     def _choose(self, finding: int) -> None:

@@ -14,6 +14,7 @@ from gpudeck.widgets.board.board import Board
 from gpudeck.widgets.board.ghost import DragGhost
 from gpudeck.widgets.board.views import PoolView, StagesView, StatusView
 from gpudeck.widgets.glyphs import Glyphs
+from gpudeck.widgets.lines import BACKGROUNDS, FOREGROUNDS
 from gpudeck.widgets.messages import PlacementChanged, PlacementPreviewed
 from tests.widgets.board_boxes import MIXED, judge, uniform
 
@@ -230,9 +231,8 @@ async def test_out_of_the_board_and_back_into_the_pool() -> None:
     app = Table(placement=Placement(((1, 2),)))
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.pause()
-        card = app.board._layout.card(0, 1) if app.board._layout else None
-        assert card is not None
-        await drag(pilot, app.stage_point(card.x + 2, card.y + 1), app.pool_point(9))
+        row = next(row for row, line in enumerate(app.stages().splitlines()) if "2 A100" in line)
+        await drag(pilot, app.stage_point(8, row), app.pool_point(9))
         assert app.changes == [Placement(((1,),))]
         assert app.board.chosen == 2
 
@@ -299,6 +299,19 @@ async def test_a_drag_at_the_edge_scrolls() -> None:
         assert app.board.placement.stages[1] == (*range(9, 16), 0)
 
 
+async def test_the_wheel_scrolls_under_a_dragged_card() -> None:
+    app = Table(uniform(16), Placement((tuple(range(1, 9)), tuple(range(9, 16)))))
+    async with app.run_test(size=(80, 16)) as pilot:
+        stages = app.query_one(StagesView)
+        await pilot.pause()
+        await drag(pilot, app.pool_point(2), app.stage_point(40, 6), drop=False)
+        await pilot._post_mouse_events([events.MouseScrollDown], offset=app.stage_point(40, 6), button=0)
+        await pilot.pause(0.05)
+        assert stages.scroll_offset.y == 3
+        assert app.board.drag is not None
+        await pilot.press("escape")
+
+
 async def test_grab_takes_over_a_drag_from_elsewhere() -> None:
     app = Table()
     async with app.run_test(size=(100, 30)) as pilot:
@@ -361,6 +374,35 @@ async def test_occupants_are_marked_in_the_pool() -> None:
     async with app.run_test(size=(120, 30)):
         app.board.show_occupants({1: "coder 13.9\x1b GiB"})
         assert "▲ coder 13.9^[ GiB" in app.query_one(PoolView).plain
+
+
+def grounds(app: Table, row: int) -> list[str]:
+    return [names for _, names in app.query_one(PoolView).lines[row]]
+
+
+async def test_the_cursor_is_seen_only_where_keys_go() -> None:
+    app = Table()
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.pause()
+        assert any("cursor" in names for names in grounds(app, 2))
+        app.set_focus(None)
+        await pilot.pause()
+        assert not any("cursor" in names for names in grounds(app, 2))
+
+
+@pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "ansi-dark", "ansi-light"])
+async def test_words_can_be_read_on_every_ground(theme: str) -> None:
+    app = Table()
+    async with app.run_test(size=(120, 30)) as pilot:
+        app.theme = theme
+        await pilot.pause()
+        stages = app.query_one(StagesView)
+        for ground in BACKGROUNDS:
+            for words in FOREGROUNDS:
+                style = stages.style_of(f"{words} {ground}")
+                assert style.color is not None
+                # A terminal's own default is one colour in front and another behind.
+                assert style.color.is_default or style.color != style.bgcolor
 
 
 async def test_ascii_draws_in_ascii() -> None:

@@ -6,24 +6,22 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.geometry import Offset, Region
+from textual.geometry import Offset
 from textual.widget import Widget
 
 from gpudeck.services.box.types import Box
 from gpudeck.services.plan import placing
-from gpudeck.services.plan.dragging import Direction, Drag, Pool, Target, neighbour
+from gpudeck.services.plan.dragging import Direction, Drag, neighbour
 from gpudeck.services.plan.findings import Judgement
 from gpudeck.services.plan.placing import History
 from gpudeck.services.plan.types import Placement
 from gpudeck.services.text import printable
 from gpudeck.widgets.board.ghost import DragGhost
-from gpudeck.widgets.board.layout import StagesLayout
-from gpudeck.widgets.board.paint_pool import paint_pool
-from gpudeck.widgets.board.paint_stages import paint_stages
 from gpudeck.widgets.board.previews import Judge, Previews
 from gpudeck.widgets.board.scene import Scene
 from gpudeck.widgets.board.status import status_lines
-from gpudeck.widgets.board.views import PageView, PoolView, StagesView, StatusView
+from gpudeck.widgets.board.surface import Surface
+from gpudeck.widgets.board.views import StatusView
 from gpudeck.widgets.glyphs import Glyphs
 from gpudeck.widgets.messages import PlacementChanged, PlacementPreviewed
 from gpudeck.widgets.pace import Pace
@@ -31,8 +29,6 @@ from gpudeck.widgets.pace import Pace
 FRAME_S = 1 / 30  # a drag draws no more often than this; moves within a cell draw nothing
 TICK_S = 1 / 20  # edge scrolling, and a few more targets judged
 JUDGED_A_TICK = 4
-NARROW = 100  # columns below which the pool shows names only
-POOL_WIDTHS = (19, 28)  # narrow, wide
 
 
 class Board(Widget, can_focus=True):
@@ -80,15 +76,13 @@ class Board(Widget, can_focus=True):
         self._previews = Previews()
         self._drag: Drag | None = None
         self._chosen: int | None = None
-        self._layout: StagesLayout | None = None
         self._pressed: tuple[int, Offset] | None = None  # a card under the pressed button, and where that was
         self._pointer: Offset | None = None  # the mouse's place on the screen while it drags
         self._frames = Pace(self, FRAME_S, self._frame)
-        self._pool, self._stages, self._status, self._ghost = PoolView(), StagesView(), StatusView(), DragGhost()
+        self._surface, self._status, self._ghost = Surface(), StatusView(), DragGhost()
 
     def compose(self) -> ComposeResult:
-        yield self._pool
-        yield self._stages
+        yield self._surface
         yield self._status
         yield self._ghost
 
@@ -220,7 +214,7 @@ class Board(Widget, can_focus=True):
         if event.button != 1:
             self._end_drag()
             return
-        gpu = self._card_at(event.screen_offset)
+        gpu = self._surface.card_at(event.screen_offset)
         if self._drag is not None:
             # Lifted by a key: the press aims, the release drops.
             self._follow(event.screen_offset)
@@ -256,18 +250,17 @@ class Board(Widget, can_focus=True):
             self._end_drag()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        self._wheel(event, Offset(0, 3))
+        self._wheel(event, 3)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        self._wheel(event, Offset(0, -3))
+        self._wheel(event, -3)
 
-    def _wheel(self, event: events.MouseEvent, by: Offset) -> None:
+    def _wheel(self, event: events.MouseEvent, rows: int) -> None:
         # With the mouse captured the wheel comes here and not to the page under the pointer.
-        for view in self._views():
-            if self._pointer is not None and view.region.contains_point(event.screen_offset):
-                view.push(by)
+        if self._pointer is not None:
+            event.stop()
+            if self._surface.wheel(event.screen_offset, rows):
                 self._frames.soon()
-                event.stop()
 
     def _follow(self, pointer: Offset) -> None:
         self._pointer = pointer
@@ -278,7 +271,7 @@ class Board(Widget, can_focus=True):
 
     def _aim_at_pointer(self, pointer: Offset) -> None:
         if self._drag is not None:
-            self._aim(self._drag.hover(self._target_at(pointer)))
+            self._aim(self._drag.hover(self._surface.target_at(pointer)))
 
     # Frames of a drag.
 
@@ -288,11 +281,8 @@ class Board(Widget, can_focus=True):
             self._aim_at_pointer(self._pointer)
 
     def _tick(self) -> None:
-        if self._pointer is not None:
-            for view in self._views():
-                push = view.edge_push(self._pointer)
-                if push and view.push(push):
-                    self._frames.soon()
+        if self._pointer is not None and self._surface.push(self._pointer):
+            self._frames.soon()
         if self._previews.advance(JUDGED_A_TICK):
             self._draw()
 
@@ -317,10 +307,8 @@ class Board(Widget, can_focus=True):
         self._drag = drag
         judgement = self._previews.aim(drag)
         self._draw()
-        if self._pointer is None and drag.target is not None and self._layout is not None:
-            region = self._layout.region(drag.target)
-            if region is not None:
-                self._stages.scroll_to_region(region, animate=False)
+        if self._pointer is None and drag.target is not None:
+            self._surface.show_target(drag.target)
         self.post_message(PlacementPreviewed(drag.drop(), judgement))
 
     def _drop(self) -> None:
@@ -354,27 +342,8 @@ class Board(Widget, can_focus=True):
         self.refresh_bindings()
         self.post_message(PlacementChanged(history.present))
 
-    # What lies where.
-
-    def _views(self) -> tuple[PageView, PageView]:
-        return self._pool, self._stages
-
     def _pool_cards(self) -> tuple[int, ...]:
         return placing.unplaced(self._box, self.placement)
-
-    def _card_at(self, screen: Offset) -> int | None:
-        if (point := self._pool.page_point(screen)) is not None:
-            return self._pool.card_at(point.y)
-        if (point := self._stages.page_point(screen)) is not None and self._layout is not None:
-            return self._layout.card_at(point.x, point.y)
-        return None
-
-    def _target_at(self, screen: Offset) -> Target | None:
-        if self._pool.page_point(screen) is not None:
-            return Pool()
-        if (point := self._stages.page_point(screen)) is not None and self._layout is not None:
-            return self._layout.target_at(point.x, point.y)
-        return None
 
     def _choose(self, gpu: int | None) -> None:
         self._chosen = gpu
@@ -382,31 +351,18 @@ class Board(Widget, can_focus=True):
         self._show_chosen()
 
     def _show_chosen(self) -> None:
-        """Scroll the chosen card into view."""
-        if self._chosen is None or self._layout is None:
-            return
-        place = self._layout.place_of(self._chosen)
-        if place is None:
-            self._pool.keep_card_visible(self._chosen)
-        else:
-            x, y, width, height = self._layout.card(*place)
-            self._stages.scroll_to_region(Region(x, max(0, y - 1), width, height + 1), animate=False)
+        if self._chosen is not None:
+            self._surface.show_card(self._chosen)
 
-    def on_resize(self, event: events.Resize) -> None:
-        self._pool.styles.width = POOL_WIDTHS[event.size.width >= NARROW]
-
-    def on_page_view_resized(self) -> None:
+    def on_surface_resized(self) -> None:
         self._draw()
 
-    def on_focus(self) -> None:
-        self._draw()
-
-    def on_blur(self) -> None:
+    def watch_has_focus(self, has_focus: bool) -> None:
+        super().watch_has_focus(has_focus)
         self._draw()
 
     def _draw(self) -> None:
-        width, height = self._stages.room
-        if not self.is_mounted or not width or not self._pool.room.width:
+        if not self.is_mounted:
             return
         scene = Scene(
             self._box,
@@ -419,10 +375,7 @@ class Board(Widget, can_focus=True):
             focused=self.has_focus,
             occupants=self._occupants,
         )
-        layout = StagesLayout.of(self.placement, width, height)
-        self._layout = layout
-        self._stages.show_lines(paint_stages(scene, layout), layout.width)
-        self._pool.show_cards(*paint_pool(scene, self._pool.room.width))
+        self._surface.draw(scene)
         self._status.show_lines(status_lines(scene, self._status.room.width))
         if self._drag is not None and self._pointer is not None:
             self._ghost.show(self._drag, scene)
