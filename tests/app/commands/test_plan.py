@@ -1,0 +1,109 @@
+"""`gpudeck plan`, as a script runs it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+ROOT = Path(__file__).parents[3]
+MODELS = ROOT / "tests" / "data" / "models"
+SCHEMA = json.loads((ROOT / "docs" / "plan-command.schema.json").read_text())
+CROSSED = {
+    "gpus": [
+        {"index": index, "name": "NVIDIA RTX A5500", "memory_mib": 24564, "compute_capability": "8.6",
+         "memory_bandwidth_gbs": 768}
+        for index in range(4)
+    ],
+    "links": [{"a": 0, "b": 2, "kind": "NV4"}, {"a": 1, "b": 3, "kind": "NV4"}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Path:
+    path = tmp_path / "box.json"
+    path.write_text(json.dumps(CROSSED))
+    return path
+
+
+def gpudeck(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gpudeck.app", "plan", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def document(box: Path, *words: str, code: int = 0) -> dict[str, Any]:
+    done = gpudeck("--json", "--box", str(box), *words)
+    assert (done.returncode, done.stderr) == (code, "")
+    found: dict[str, Any] = json.loads(done.stdout)
+    jsonschema.validate(found, SCHEMA)
+    return found
+
+
+def test_the_best_placements_of_the_asked_shape(box: Path) -> None:
+    found = document(
+        box, str(MODELS / "qwen2.5-32b"), "--max-model-len", "8192", "--tensor-parallel-size", "2",
+        "--pipeline-parallel-size", "2",
+    )  # fmt: skip
+    assert found["verdict"] == "ready"
+    best = found["placements"][0]
+    assert best["stages"] == [[0, 2], [1, 3]]
+    assert best["env"]["CUDA_VISIBLE_DEVICES"] == "0,2,1,3"
+    assert best["env"]["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+    assert best["estimate"]["decode_tokens_per_s"] > 1
+    total = 24564 << 20
+    for part in best["memory"]["per_gpu"]:
+        assert part["weights"] + part["kv_cache"] + part["overhead"] + part["other"] + part["free"] == total
+
+
+def test_a_given_order_is_kept(box: Path) -> None:
+    found = document(
+        box, str(MODELS / "llama-3.1-8b"), "--max-model-len", "4096", "--stage", "3,1", "--stage", "2,0",
+        "--layer-partition", "12,20",
+    )  # fmt: skip
+    placement = found["placements"][0]
+    assert placement["stages"] == [[3, 1], [2, 0]]
+    assert placement["env"]["VLLM_PP_LAYER_PARTITION"] == "12,20"
+    assert placement["layer_partition"] == [12, 20]
+
+
+def test_a_blocked_plan_prints_its_result_and_exits_1(box: Path) -> None:
+    found = document(box, str(MODELS / "llama-3.1-8b"), "--stage", "0,1,2", code=1)
+    assert found["verdict"] == "blocked"
+    assert found["placements"][0]["findings"][0]["severity"] == "error"
+
+
+def test_no_placement_at_all_exits_1_and_says_why(box: Path) -> None:
+    found = document(box, str(MODELS / "mixtral-8x22b"), code=1)
+    assert (found["verdict"], found["placements"]) == ("blocked", [])
+    assert found["findings"][0]["rule"] == "no-placement"
+    text = gpudeck("--box", str(box), str(MODELS / "mixtral-8x22b"))
+    assert text.returncode == 1
+    assert "no-placement" in text.stdout
+
+
+def test_the_text_shows_verdict_memory_and_command(box: Path) -> None:
+    done = gpudeck("--box", str(box), str(MODELS / "qwen2.5-32b-awq"), "--stage", "0,2", "--max-model-len", "8192")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "READY  TP 2 × PP 1  GPUs 0,2" in done.stdout
+    assert "KV cache for" in done.stdout
+    assert "CUDA_VISIBLE_DEVICES=0,2" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "part"),
+    [
+        (("/no/such/model",), 1, "is not there"),
+        ((str(MODELS / "llama-3.1-8b"), "--stage", "0,x"), 1, "no list of card numbers"),
+        ((str(MODELS / "llama-3.1-8b"), "--stage", "0,1", "--tensor-parallel-size", "4"), 1, "contradicts --stage"),
+        ((str(MODELS / "llama-3.1-8b"), "--for", "fun"), 2, "invalid choice"),
+        ((), 2, "MODEL"),
+    ],
+)
+def test_wrong_requests(box: Path, words: tuple[str, ...], code: int, part: str) -> None:
+    done = gpudeck("--json", "--box", str(box), *words)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert part in done.stderr
+    assert "Traceback" not in done.stderr
