@@ -208,6 +208,8 @@ class ChatPane(Vertical):
             pruned.update(f"{self._pruned:,} earlier questions are no longer shown.")
 
     def _describe(self) -> None:
+        if not self.children:  # not composed yet; on_mount comes back here
+            return
         label = printable(self._label)
         field = self.query_one(ChatInput)
         field.busy, field.ready = self.answering, self._ready

@@ -21,6 +21,10 @@ _PARTS = re.compile(
     r"(?P<time>\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? )?"
     r"(?P<place>\[[\w./\-]+:\d+\] ?)?"
 )
+_BRIEF_PARTS = re.compile(
+    r"(?P<time>\d\d:\d\d:\d\d) (?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) +"
+    r"(?P<worker>(?:APIServer|EngineCore|(?:Vllm)?Worker)\w* +)?"
+)
 _WORKER = re.compile(r"\(([A-Za-z_]\w*)(?: [^()]*)?\) ")
 
 
@@ -69,11 +73,27 @@ def worker_of(text: str) -> str | None:
 
 
 def parts_of(text: str) -> tuple[tuple[str, int, int], ...]:
-    """Where worker, level, time and place stand in `text`: (part, start, end), in order; what is absent is left out."""
-    match = _PARTS.match(text)
+    """Where worker, level, time and place stand in a line or its `brief` form: (part, start, end) of what is there."""
+    match = _BRIEF_PARTS.match(text) or _PARTS.match(text)
     if match is None:
         return ()
-    return tuple((part, *match.span(part)) for part in ("worker", "level", "time", "place") if match.group(part))
+    return tuple(
+        (part, *match.span(part)) for part in ("worker", "level", "time", "place") if match.groupdict().get(part)
+    )
+
+
+def brief(text: str) -> str:
+    """The line with its prefix made short, in columns: `01:23:24 ERROR   Worker_PP1 message`.
+
+    vLLM's own prefix takes 70 columns and leaves an 80-column screen nothing of the message.  A line without that
+    prefix stays as it is.
+    """
+    match = _PARTS.match(text)
+    if match is None or match["level"] is None or match["time"] is None:
+        return text
+    worker = worker_of(text)
+    column = f"{worker:<10} " if worker else ""
+    return f"{match['time'][6:14]} {match['level']:<7} {column}{text[match.end() :]}"
 
 
 def last_state(text: str) -> str:

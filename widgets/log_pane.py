@@ -25,7 +25,7 @@ class NewBelow(Static):
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        self.screen.query_one(LogView).action_scroll_end()
+        self.query_ancestor(LogPane).view.action_scroll_end()
 
 
 class LogPane(Vertical):
@@ -126,6 +126,8 @@ class LogPane(Vertical):
         self._describe()
 
     def _describe(self) -> None:
+        if not self.children:  # not composed yet; on_mount comes back here
+            return
         view = self._view
         # As Content: the engine's name is foreign, and a string would be read as markup.
         self.border_title = Content(f"Log  {printable(self._engine)}" if self._engine else "Log")

@@ -36,16 +36,24 @@ class LogRows:
     """The rows of a log view over a buffer.
 
     `sync` takes in what the buffer gained and dropped; between two calls rows and buffer may disagree.
-    `keep` chooses the lines that have rows (None: all), `width` wraps them to so many cells (None: one row a line).
+    `keep` chooses the lines that have rows (None: all), `width` wraps them to so many cells (None: one row a line),
+    `form` is what is shown of a line.
     """
 
     def __init__(self, buffer: LogBuffer) -> None:
         self._buffer = buffer
         self.arrange()
 
-    def arrange(self, *, keep: Callable[[int], bool] | None = None, width: int | None = None) -> None:
+    def arrange(
+        self,
+        *,
+        keep: Callable[[int], bool] | None = None,
+        width: int | None = None,
+        form: Callable[[str], str] = str,
+    ) -> None:
         """Lay every line out anew."""
         self._keep = keep
+        self._form = form
         self._width = width
         self._first = self._end = self._buffer.first
         self._kept: list[int] = []  # numbers of the lines that have rows; unused without a filter
@@ -72,8 +80,9 @@ class LogRows:
             self._kept += fresh
         self._end = self._buffer.end
         if self._width and fresh:
-            width, text = self._width, self._buffer.text
-            ends = list(accumulate((rows_of(text(number), width) for number in fresh), initial=self._rows_end))
+            width, text, form = self._width, self._buffer.text, self._form
+            counts = (rows_of(form(text(number)), width) for number in fresh)
+            ends = list(accumulate(counts, initial=self._rows_end))
             self._rows_end = ends.pop()
             self._starts += ends
         return gone

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudeck.widgets.log_line import MAX_CHARACTERS, Level, last_state, level_of, parts_of, worker_of
+from gpudeck.widgets.log_line import MAX_CHARACTERS, Level, brief, last_state, level_of, parts_of, worker_of
 
 _ENGINE_ERROR = (
     "(Worker_PP1 pid=5841) ERROR 12-01 01:23:24 [multiproc_executor.py:1063]     assert self.intermediate_tensors"
@@ -66,3 +66,18 @@ def test_an_endless_line_is_cut_and_says_by_how_much() -> None:
     cut = last_state("x" * (MAX_CHARACTERS + 1234))
     assert cut.endswith(" … 1,234 more characters")
     assert len(cut) < MAX_CHARACTERS + 40
+
+
+def test_the_brief_form_puts_the_prefix_in_columns_and_leaves_the_message() -> None:
+    assert brief(_ENGINE_ERROR) == "01:23:24 ERROR   Worker_PP1     assert self.intermediate_tensors"
+    assert brief("INFO 03-11 15:03:12 [llm_engine.py:436] init engine took 9.80 seconds") == (
+        "15:03:12 INFO    init engine took 9.80 seconds"
+    )
+    for text in ("Traceback (most recent call last):", "INFO:     Application startup complete.", ""):
+        assert brief(text) == text
+
+
+def test_the_parts_of_the_brief_form_are_known_too() -> None:
+    shown = brief(_ENGINE_ERROR)
+    found = {part: shown[start:end].strip() for part, start, end in parts_of(shown)}
+    assert found == {"worker": "Worker_PP1", "level": "ERROR", "time": "01:23:24"}

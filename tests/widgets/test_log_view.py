@@ -173,3 +173,79 @@ async def test_a_view_may_be_given_a_smaller_ring() -> None:
         view.extend(_lines(25))
         await _until(pilot, lambda: view.virtual_size.height == 10)
         assert view.skipped == 15
+
+
+async def test_the_lines_of_one_worker_can_be_read_alone() -> None:
+    app = _Harness()
+    async with app.run_test(size=(80, 12)) as pilot:
+        app.pane.view.focus()
+        app.pane.extend(
+            [LogLine(f"(Worker_TP{number % 2} pid=7) INFO 12-01 01:17:56 [a.py:1] {number}") for number in range(6)]
+        )
+        shown = []
+        for _ in range(3):
+            await pilot.press("W")
+            await _until(pilot, lambda: not app.pane.view.text().count("\n") % 3)
+            shown.append(app.pane.view.worker)
+        assert shown == ["Worker_TP0", "Worker_TP1", None]
+        assert app.pane.view.text().count("\n") == 6
+
+
+async def test_a_search_begun_at_the_end_goes_to_the_newest_hit() -> None:
+    app = _Harness()
+    async with app.run_test(size=(80, 12)) as pilot:
+        app.pane.view.focus()
+        app.pane.extend([LogLine(f"{'needle' if number in (3, 40, 70) else 'hay'} {number}") for number in range(100)])
+        await _until(pilot, lambda: any("hay 99" in row for row in _shown(app.pane)))
+        await pilot.press("slash", *"needle", "enter")
+        assert app.pane.view.current == 70
+        await pilot.press("N")
+        assert app.pane.view.current == 40
+
+
+async def test_prefixes_are_brief_where_the_screen_is_narrow_and_b_shows_them() -> None:
+    app = _Harness()
+    async with app.run_test(size=(80, 12)) as pilot:
+        app.pane.view.focus()
+        app.pane.extend(_lines(1))
+        await _until(pilot, lambda: _shown(app.pane)[0] == "01:17:56 INFO    line 0")
+        await pilot.press("b")
+        await _until(pilot, lambda: _shown(app.pane)[0] == "INFO 12-01 01:17:56 [a.py:1] line 0")
+        await pilot.press("b")
+        await pilot.resize_terminal(160, 12)
+        await _until(pilot, lambda: _shown(app.pane)[0] == "01:17:56 INFO    line 0")
+        app.pane.view.brief = None
+        await pilot.resize_terminal(150, 12)
+        await _until(pilot, lambda: _shown(app.pane)[0] == "INFO 12-01 01:17:56 [a.py:1] line 0")
+        assert app.pane.view.text() == "INFO 12-01 01:17:56 [a.py:1] line 0\n"
+
+
+async def test_lines_can_be_selected_with_the_mouse_and_copied() -> None:
+    app = _Harness()
+    async with app.run_test(size=(80, 12)) as pilot:
+        app.pane.extend([LogLine("first line"), LogLine("漢字 second"), LogLine("third")])
+        await _until(pilot, lambda: _shown(app.pane)[2] == "third")
+        await pilot.mouse_down(LogView, offset=(6, 0))
+        await pilot.hover(LogView, offset=(4, 1))
+        await pilot.mouse_up(LogView, offset=(4, 1))
+        await _until(pilot, lambda: (app.screen.get_selected_text() or "").startswith("line\n漢字"))
+
+
+async def test_another_theme_colours_the_lines_anew() -> None:
+    app = _Harness()
+    async with app.run_test(size=(80, 12)) as pilot:
+        app.pane.extend([LogLine("ValueError: x")])
+        await _until(pilot, lambda: "ValueError" in _shown(app.pane)[0])
+        before = [segment.style for segment in app.pane.view.render_line(0)]
+        app.theme = "textual-light"
+        await _until(pilot, lambda: [segment.style for segment in app.pane.view.render_line(0)] != before)
+
+
+async def test_a_title_may_be_given_before_the_pane_is_on_screen() -> None:
+    app = _Harness()
+    async with app.run_test() as pilot:
+        pane = LogPane()
+        pane.title_for("gemma")
+        await app.mount(pane)
+        await pilot.pause()
+        assert str(pane.border_title) == "Log  gemma"
