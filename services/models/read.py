@@ -12,6 +12,7 @@ from gpudeck.services.models.gguf_model import facts_from_gguf
 from gpudeck.services.models.hub_cache import cache_root, is_hub_id, snapshot
 from gpudeck.services.models.safetensors import read_tensors, weight_files
 from gpudeck.services.models.types import LayerWeights, ModelFacts, WeightLayout, Weights
+from gpudeck.services.text import printable
 
 MAX_CONFIG = 4 << 20
 
@@ -22,7 +23,7 @@ def read_model(path: str, environment: Mapping[str, str] = os.environ) -> ModelF
     A local path is made absolute, since the engine starts in another directory; a hub id stays one.
     Raises ModelError (an OperatorError) with a sentence that names the file and the field.
     """
-    if not path or path.startswith("-") or not path.isprintable():
+    if not path or path.startswith("-") or printable(path) != path:
         raise ModelError(f"{shown(repr(path[:80]))} is no model: give a directory, a .gguf file or a hub id.")
     local = _expanded(path)
     try:

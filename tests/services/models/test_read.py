@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.models.read import read_model
 from gpudeck.services.models.types import ModelFacts
+from gpudeck.services.text import printable
 from tests.services.models.files import TINY, safetensors_header, tiny_tensors, write_config, write_safetensors
 
 
@@ -25,7 +26,7 @@ def refused(path: Path | str) -> str:
     with pytest.raises(OperatorError) as caught:
         read_model(str(path))
     message = str(caught.value)
-    assert message.isprintable()
+    assert printable(message) == message
     return message
 
 
@@ -263,7 +264,7 @@ def test_any_config_is_read_or_refused_in_a_sentence(tmp_path: Path, changes: di
         read = read_model(str(directory))
     except OperatorError as error:
         text = str(error)
-        assert text.isprintable()
+        assert printable(text) == text
         return
     assert isinstance(read, ModelFacts)
     assert read.parameters is not None
