@@ -1,5 +1,6 @@
 """What an operator does to engines, and what engines do by themselves."""
 
+import threading
 from dataclasses import replace
 
 from textual import on
@@ -176,6 +177,39 @@ class EngineActs(PlanActs):
             f"remove {engine.unit.name}",
             f"This deletes {engine.unit.unit}" + (" and stops the running engine." if engine.unit.alive else "."),
         )
+
+    def action_leave(self) -> None:
+        """Leave the panel.  Engines go on; those of a demo end with it, unless the operator keeps them."""
+        made = [name for name, info in self.state.engines.items() if info.unit.managed] if self.setup.demo else []
+        if not made:
+            self.exit()
+            return
+        alive = [name for name in made if self.state.engines[name].unit.alive]
+        if not alive:
+            self._end_demo(made)
+            return
+
+        def answered(remove: bool | None) -> None:
+            if remove:
+                self._end_demo(made)
+            else:
+                self.exit()
+
+        running = f"{', '.join(alive)} still run{'s' if len(alive) == 1 else ''}, simulated."
+        self.push_screen(
+            Confirm("Leave the demo", (running,), act="remove with the demo", keep="keep running", glyphs=self.glyphs),
+            answered,
+        )
+
+    def _end_demo(self, names: list[str]) -> None:
+        """Remove the demo's units, then leave: on a thread, since stopping takes a moment."""
+
+        def end() -> None:
+            self.engine_desk.remove_all(names)
+            self.call_later(self.exit)
+
+        self.say("Removing the demo's engines.")
+        threading.Thread(target=end, name="end-demo", daemon=True).start()
 
     def _chosen(self) -> EngineInfo | None:
         engine = self.state.engine

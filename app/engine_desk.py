@@ -5,6 +5,7 @@ of its own and reports by message; one engine has one act at a time.  Leaving th
 or the embedded runner's supervisor, goes on with what was asked.
 """
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
@@ -121,6 +122,12 @@ class EngineDesk:
         if follower is not None:
             # Ending a follower waits for its child process; the screen does not.
             _in_thread(f"unfollow-{name}", follower.stop)
+
+    def remove_all(self, names: list[str]) -> None:
+        """Remove engines one after the other; blocks.  One that can not be removed is left, for `engines` to show."""
+        for name in names:
+            with contextlib.suppress(OperatorError):
+                self._required().remove(name)
 
     @property
     def following(self) -> frozenset[str]:

@@ -10,9 +10,9 @@ BINDINGS: list[BindingType] = [
     Binding("R", "restart", "Restart", show=False, id="deck.restart"),
     Binding("D", "remove", "Remove engine", show=False, id="deck.remove"),
     Binding("m", "choose_model", "Model", id="deck.model"),
-    Binding("a", "adjust", "Options", id="deck.options"),
     Binding("p", "propose", "Propose", id="deck.propose"),
-    Binding("v", "view_unit", "Unit", id="deck.unit"),
+    Binding("a", "adjust", "Options", id="deck.options"),
+    Binding("v", "view_unit", "Show the unit", show=False, id="deck.unit"),
     Binding("t", "toggle_links", "Links", show=False, id="deck.links"),
     *(
         Binding(str(number), f"pane('{pane}')", pane.capitalize(), show=False, id=f"deck.pane-{pane}")
@@ -21,5 +21,6 @@ BINDINGS: list[BindingType] = [
     Binding("o", "pane('log')", "Log", show=False, id="deck.log"),
     Binding("c", "pane('chat')", "Chat", id="deck.chat"),
     Binding("question_mark,f1", "help", "Help", id="deck.help", key_display="?"),
-    Binding("q,ctrl+q", "quit", "Quit", id="deck.quit", key_display="q"),
+    Binding("q", "leave", "Quit", id="deck.leave"),
+    Binding("ctrl+q", "leave", "Quit", show=False, priority=True, id="deck.leave-anywhere"),
 ]

@@ -35,6 +35,10 @@ KEYS = {
 }
 
 
+_POLL_S = 0.02
+_QUIET_S = 0.12  # several frames of the panel
+
+
 class _Screen(pyte.Screen):
     """pyte's screen, deaf to the private CSI sequences that it would take for SGR or a report."""
 
@@ -125,7 +129,7 @@ class Terminal:
                 raise AssertionError(f"the panel ended ({self.process.returncode}) before {what}:\n{self.text()}")
             if time.monotonic() > end:
                 raise AssertionError(f"no {what} after {timeout} s:\n{self.text()}")
-            time.sleep(0.02)
+            time.sleep(_POLL_S)
 
     # -- what the operator does
 
@@ -133,10 +137,23 @@ class Terminal:
         os.write(self.master, text.encode())
 
     def press(self, *keys: str) -> None:
-        """Press keys one after the other, apart enough for an escape to be no prefix."""
+        """Press keys one after the other, each when the panel has answered the one before, as a person does."""
         for key in keys:
             self.send(KEYS.get(key, key))
-            time.sleep(0.05)
+            self.settle()
+
+    def write(self, text: str) -> None:
+        """Type text and wait until it is taken in."""
+        self.send(text)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until nothing more is drawn for a moment, or a second has passed: live figures are drawn for ever."""
+        end, drawn, since = time.monotonic() + 1, -1, time.monotonic()
+        while (now := time.monotonic()) < end and now - since < _QUIET_S:
+            if self.bytes_drawn != drawn:
+                drawn, since = self.bytes_drawn, now
+            time.sleep(_POLL_S)
 
     def mouse(self, kind: str, column: int, row: int) -> None:
         """One SGR mouse report (1006) at a cell counted from 0: press, move (button held), release, hover."""
@@ -154,7 +171,7 @@ class Terminal:
             column = start[0] + (end[0] - start[0]) * step // steps
             row = start[1] + (end[1] - start[1]) * step // steps
             self.mouse("move", column, row)
-            time.sleep(0.04)
+            self.settle()
         self.mouse("release", *end)
 
     def resize(self, columns: int, rows: int) -> None:

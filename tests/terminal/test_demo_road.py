@@ -1,0 +1,123 @@
+"""The whole road on the simulated box, in a real terminal, by mouse and keys, under the embedded runner."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.rigs.terminal import Terminal
+
+pytestmark = [pytest.mark.terminal, pytest.mark.timeout(180)]
+
+GPUDECK = (sys.executable, "-m", "gpudeck.app")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """A home of its own, and no systemd in sight: what the embedded runner is for."""
+    environment = {
+        "HOME": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "GPUDECK_SIMULATOR_SPEED": "4",
+    }
+    yield environment
+    for engine in simulated_engines(tmp_path):
+        subprocess.run(
+            [*GPUDECK, "remove", engine, "--demo", "--yes"], env={**os.environ, **environment}, check=False, timeout=60
+        )
+
+
+def simulated_engines(home: Path) -> list[str]:
+    folder = home / "state" / "gpudeck" / "engines"
+    return [path.name.removeprefix("gpudeck-demo-").removesuffix(".service") for path in folder.glob("gpudeck-demo-*")]
+
+
+def engine_processes(home: Path) -> list[psutil.Process]:
+    """Every process of a simulated engine that belongs to this home."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        words = " ".join(process.info["cmdline"] or ())
+        if "gpudeck.services.simulator" in words and str(home) in words:
+            found.append(process)
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def choose_model(terminal: Terminal, name: str) -> None:
+    terminal.press("m")
+    terminal.wait_for(name)
+    terminal.write(name)
+    terminal.press("enter")
+    terminal.wait_for(f"Board  {name}")
+
+
+def set_port(terminal: Terminal, port: int) -> None:
+    """Type the port into the options form, where it is the third field."""
+    terminal.press("a")
+    terminal.wait_for("--port")
+    terminal.press("tab", "tab", "ctrl+u")
+    terminal.write(str(port))
+    terminal.press("enter")
+    terminal.wait_until(lambda screen: "--port" not in screen, "the form gone")
+
+
+def drag_card(terminal: Terminal, card: str, onto: str, *, below: int = 0) -> None:
+    """Drag a card from the pool onto the words `onto`, or some rows below them."""
+    column, row = terminal.wait_for(card)
+    target_column, target_row = terminal.wait_for(onto)
+    terminal.drag((column + 2, row), (target_column, target_row + below))
+
+
+def test_the_whole_road(home: dict[str, str], tmp_path: Path) -> None:
+    port = free_port()
+    with Terminal([*GPUDECK, "--demo"], env=home) as terminal:
+        terminal.wait_for("demo-mixed")
+        choose_model(terminal, "demo-llama-3.1-8b")
+        set_port(terminal, port)
+        drag_card(terminal, "1 A100-SXM4", "stage 0")
+        terminal.wait_for("32 layers")
+        # Under the first card of the stage: rank 1 of the same TP group.
+        drag_card(terminal, "2 A100-SXM4", "32 layers", below=4)
+        terminal.wait_for("r1")
+        terminal.wait_for("NV12")
+        terminal.wait_for("ready")
+        terminal.press("s")
+        terminal.wait_for("What will run")
+        terminal.wait_for("CUDA_VISIBLE_DEVICES")
+        terminal.press("enter")
+        terminal.wait_for("is ready", 60)
+        terminal.press("c")
+        terminal.write("what are you?")
+        terminal.press("enter")
+        terminal.wait_for("simulated engine", 30)
+        terminal.wait_for("tokens/s", 30)
+        # The panel is killed; the engine is not.
+        terminal.process.send_signal(signal.SIGKILL)
+        terminal.wait_end()
+    assert engine_processes(tmp_path)
+    with Terminal([*GPUDECK, "--demo"], env=home, columns=100, rows=30) as terminal:
+        terminal.wait_for("demo-mixed")
+        terminal.press("3")
+        terminal.wait_for("ready")
+        terminal.press("x")
+        terminal.wait_for("stop demo-llama-3.1-8b")
+        terminal.press("y")
+        terminal.wait_for("is stopped; none")
+        assert not engine_processes(tmp_path)
+        terminal.press("q")
+        assert terminal.wait_end() == 0
+    assert simulated_engines(tmp_path) == []
