@@ -11,7 +11,6 @@ from gpudeck.widgets.lines import BACKGROUNDS, FOREGROUNDS
 from tests.widgets.board_boxes import judge, uniform
 from tests.widgets.board_table import SIZES, Table
 
-
 # Keys.
 
 
