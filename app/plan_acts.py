@@ -9,13 +9,12 @@ from gpudeck.app.deck_app import DeckApp
 from gpudeck.app.messages import ModelRead, ShelfSearched
 from gpudeck.app.state import DeckState, Draft
 from gpudeck.services.models.types import ModelFacts
-from gpudeck.services.plan import placing
 from gpudeck.services.plan.findings import Judgement
 from gpudeck.services.plan.naming import name_for
 from gpudeck.services.plan.propose import propose
 from gpudeck.services.plan.types import EngineSpec, Placement
 from gpudeck.services.rules.judge import judge
-from gpudeck.widgets.messages import CardChosen, PlacementChanged, PlacementPreviewed
+from gpudeck.widgets.messages import CardChosen, CardDragged, PlacementChanged, PlacementPreviewed
 from gpudeck.widgets.model_picker import ModelPicker
 from gpudeck.widgets.option_fields import NamedOptions
 from gpudeck.widgets.options_form import OptionsForm
@@ -59,16 +58,15 @@ class PlanActs(DeckApp):
 
     @on(CardChosen)
     def _card_chosen(self, message: CardChosen) -> None:
-        """A card of the box goes to the board: into the last stage, or out of the stage that it is in."""
-        placement = self.state.draft.placement
-        if message.gpu in placement.gpus:
-            placement = placing.put_in_pool(placement, message.gpu)
-        elif placement.stages:
-            last = len(placement.stages) - 1
-            placement = placing.put_on_rank(placement, message.gpu, last, len(placement.stages[last]))
-        else:
-            placement = placing.put_on_new_stage(placement, message.gpu, 0)
-        self.draft_changed(placement=placement, layer_partition=None)
+        self.deck.open_pane("board")
+        self.deck.board.lift(message.gpu)
+
+    @on(CardDragged)
+    def _card_dragged(self, message: CardDragged) -> None:
+        """A card pulled out of the box with the mouse is in the hand on the board, where that can be seen."""
+        if self.deck.board.region:
+            self.deck.board.focus()
+            self.deck.board.grab(message.gpu, message.pointer)
 
     def action_propose(self) -> None:
         """Put the best placement that gpudeck knows for this model on the board."""

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.widgets import TextArea
 
@@ -17,9 +18,8 @@ class ChatInput(TextArea):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        # Before TextArea's own handling, which would make Enter a line end.
-        Binding("enter", "send", "send", priority=True, id="chat.send"),
-        Binding("ctrl+j", "new_line", "new line", priority=True, id="chat.newline"),
+        Binding("enter", "send", "send", id="chat.send"),
+        Binding("ctrl+j", "new_line", "new line", id="chat.newline"),
         Binding("escape", "cancel", "cancel the answer", id="chat.cancel"),
     ]
     DEFAULT_CSS = """
@@ -37,6 +37,19 @@ class ChatInput(TextArea):
         self._sent: list[str] = []
         self._at = 0  # which of `_sent` is shown; past the end: the draft
         self._draft = ""
+
+    async def _on_key(self, event: events.Key) -> None:
+        # Acted on here, in turn with the letters.  A priority binding would overtake letters that came in the same
+        # packet (a paste, a slow line) and send half of them; TextArea itself would make Enter a line end.
+        if event.key in ("enter", "ctrl+j"):
+            event.stop()
+            event.prevent_default()
+            if event.key == "enter":
+                self.action_send()
+            else:
+                self.action_new_line()
+            return
+        await super()._on_key(event)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         # Escape goes on to the screen unless there is an answer to cancel.

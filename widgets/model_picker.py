@@ -134,7 +134,7 @@ class ModelPicker(Dialog[str | None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "pick", "choose", priority=True, id="models.pick"),
+        Binding("enter", "pick", "choose", id="models.pick"),
         Binding("escape", "leave", "leave", id="models.leave"),
         Binding("down,ctrl+n", "move(1)", "next", show=False, priority=True, id="models.down"),
         Binding("up,ctrl+p", "move(-1)", "previous", show=False, priority=True, id="models.up"),
@@ -193,6 +193,12 @@ class ModelPicker(Dialog[str | None]):
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
         self._filter()
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        # Enter comes by way of the field, so that what was typed before it has been taken in.
+        event.stop()
+        self.action_pick()
 
     def _filter(self) -> None:
         typed = self.query_one(Input).value

@@ -102,7 +102,7 @@ class OptionsForm(Dialog[NamedOptions | None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s,enter", "take", "take over", priority=True, id="options.take"),
+        Binding("ctrl+s,enter", "take", "take over", id="options.take"),
         Binding("escape", "leave", "leave", id="options.leave"),
         Binding("down", "app.focus_next", "next field", show=False),
         Binding("up", "app.focus_previous", "previous field", show=False),
@@ -155,6 +155,12 @@ class OptionsForm(Dialog[NamedOptions | None]):
         wrong = rows[next(iter(errors))]
         wrong.query("Input, YesNo").first().focus()
         wrong.scroll_visible(animate=False)
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        # Enter comes by way of the field, so that what was typed before it has been taken in.
+        event.stop()
+        self.action_take()
 
     def action_leave(self) -> None:
         self.dismiss(None)

@@ -1,5 +1,6 @@
 """Small real programs in the place of vLLM, for tests of what runs engines rather than of engines."""
 
+import contextlib
 import os
 import threading
 import time
@@ -39,6 +40,16 @@ def until(what: str, look: Callable[[], Value], seconds: float = 20.0) -> Value:
             return found
         assert time.monotonic() < end, what
         time.sleep(0.01)
+
+
+def processes(name: str) -> list[int]:
+    """The pids of what runs under this name; inside the booted systemd that is only what the tests started."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            if path.read_text() == f"{name}\n":
+                found.append(int(path.parent.name))
+    return found
 
 
 class Heard:

@@ -28,10 +28,6 @@ KEYS = {
     "down": "\x1b[B",
     "right": "\x1b[C",
     "left": "\x1b[D",
-    "ctrl+q": "\x11",
-    "ctrl+c": "\x03",
-    "ctrl+u": "\x15",
-    "ctrl+j": "\n",
 }
 
 
@@ -139,7 +135,7 @@ class Terminal:
     def press(self, *keys: str) -> None:
         """Press keys one after the other, each when the panel has answered the one before, as a person does."""
         for key in keys:
-            self.send(KEYS.get(key, key))
+            self.send(KEYS[key] if key in KEYS else chr(ord(key[-1]) & 0x1F) if key.startswith("ctrl+") else key)
             self.settle()
 
     def write(self, text: str) -> None:

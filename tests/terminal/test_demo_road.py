@@ -2,20 +2,17 @@
 
 import os
 import signal
-import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from tests.rigs.at_the_panel import GPUDECK, choose_model, drag_card, free_port, set_options, stop_selected
 from tests.rigs.terminal import Terminal
 
 pytestmark = [pytest.mark.terminal, pytest.mark.timeout(180)]
-
-GPUDECK = (sys.executable, "-m", "gpudeck.app")
 
 
 @pytest.fixture
@@ -50,44 +47,11 @@ def engine_processes(home: Path) -> list[psutil.Process]:
     return found
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def choose_model(terminal: Terminal, name: str) -> None:
-    terminal.press("m")
-    terminal.wait_for(name)
-    terminal.write(name)
-    terminal.press("enter")
-    terminal.wait_for(f"Board  {name}")
-
-
-def set_port(terminal: Terminal, port: int) -> None:
-    """Type the port into the options form, where it is the third field."""
-    terminal.press("a")
-    terminal.wait_for("--port")
-    terminal.press("tab", "tab", "ctrl+u")
-    terminal.write(str(port))
-    terminal.press("enter")
-    terminal.wait_until(lambda screen: "--port" not in screen, "the form gone")
-
-
-def drag_card(terminal: Terminal, card: str, onto: str, *, below: int = 0) -> None:
-    """Drag a card from the pool onto the words `onto`, or some rows below them."""
-    column, row = terminal.wait_for(card)
-    target_column, target_row = terminal.wait_for(onto)
-    terminal.drag((column + 2, row), (target_column, target_row + below))
-
-
 def test_the_whole_road(home: dict[str, str], tmp_path: Path) -> None:
-    port = free_port()
     with Terminal([*GPUDECK, "--demo"], env=home) as terminal:
         terminal.wait_for("demo-mixed")
         choose_model(terminal, "demo-llama-3.1-8b")
-        set_port(terminal, port)
+        set_options(terminal, {"--port": str(free_port())})
         drag_card(terminal, "1 A100-SXM4", "stage 0")
         terminal.wait_for("32 layers")
         # Under the first card of the stage: rank 1 of the same TP group.
@@ -113,10 +77,7 @@ def test_the_whole_road(home: dict[str, str], tmp_path: Path) -> None:
         terminal.wait_for("demo-mixed")
         terminal.press("3")
         terminal.wait_for("ready")
-        terminal.press("x")
-        terminal.wait_for("stop demo-llama-3.1-8b")
-        terminal.press("y")
-        terminal.wait_for("is stopped; none")
+        stop_selected(terminal, "demo-llama-3.1-8b")
         assert not engine_processes(tmp_path)
         terminal.press("q")
         assert terminal.wait_end() == 0

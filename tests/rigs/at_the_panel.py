@@ -1,0 +1,69 @@
+"""An operator at the panel: what a person does, in the panel's own words, at a real terminal."""
+
+import socket
+import sys
+from collections.abc import Mapping
+
+from tests.rigs.terminal import Terminal
+
+GPUDECK = (sys.executable, "-m", "gpudeck.app")
+
+# The options form's fields from the top.
+FIELDS = (
+    "name",
+    "--host",
+    "--port",
+    "--served-model-name",
+    "--max-model-len",
+    "--gpu-memory-utilization",
+    "--max-num-seqs",
+    "--max-num-batched-tokens",
+    "--dtype",
+    "--kv-cache-dtype",
+    "--quantization",
+    "--load-format",
+    "--enforce-eager",
+)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def choose_model(terminal: Terminal, name: str) -> None:
+    terminal.press("m")
+    terminal.wait_for(name)
+    terminal.write(name)
+    terminal.press("enter")
+    terminal.wait_for(f"Board  {name}")
+
+
+def set_options(terminal: Terminal, options: Mapping[str, str]) -> None:
+    """Fill fields of the options form; a flag is set by the value "yes"."""
+    terminal.press("a")
+    terminal.wait_for("--enforce-eager")
+    for field in FIELDS:
+        if field in options:
+            terminal.press(*(["space"] if field == "--enforce-eager" else ["ctrl+u"]))
+            if field != "--enforce-eager":
+                terminal.write(options[field])
+        terminal.press("tab")
+    terminal.press("ctrl+s")
+    terminal.wait_until(lambda screen: "--enforce-eager" not in screen, "the form gone")
+
+
+def drag_card(terminal: Terminal, card: str, onto: str, *, below: int = 0) -> None:
+    """Drag a card from the pool onto the words `onto`, or some rows below them."""
+    column, row = terminal.wait_for(card)
+    target_column, target_row = terminal.wait_for(onto)
+    terminal.drag((column + 2, row), (target_column, target_row + below))
+
+
+def stop_selected(terminal: Terminal, engine: str) -> None:
+    terminal.press("x")
+    terminal.wait_for(f"stop {engine}")
+    terminal.press("y")
+    terminal.wait_for("is stopped; none", 120)
