@@ -21,6 +21,7 @@ from gpudeck.services.box.source import open_source
 from gpudeck.services.box.types import Snapshot
 from gpudeck.services.engine.types import Runner
 from gpudeck.services.errors import OperatorError
+from gpudeck.widgets.chat_input import ChatInput
 
 
 def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
@@ -101,6 +102,15 @@ class Panel(ChatActs):
 
     def action_pane(self, pane: str) -> None:
         self.deck.open_pane(pane)
+
+    def action_step_out(self) -> None:
+        self.deck.step_out()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Escape is offered only where letters are text."""
+        if action == "step_out":
+            return isinstance(self.focused, ChatInput)
+        return super().check_action(action, parameters)
 
     def action_toggle_links(self) -> None:
         self.deck.toggle_links()

@@ -89,6 +89,13 @@ class Deck(Screen[None]):
         }[pane]
         target.focus()
 
+    def step_out(self) -> None:
+        """Leave a field that takes every letter, so that the panel's keys are keys again."""
+        if self.has_class("-compact"):
+            self.tabs.focus()
+        else:
+            self.engine_list.focus()
+
     def show_pane(self, pane: str) -> None:
         for other in PANES:
             self.set_class(other == pane, f"-show-{other}")

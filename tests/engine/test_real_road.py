@@ -72,7 +72,7 @@ def test_from_bare_cards_to_an_answer_and_back(tmp_path: Path, vllm: Path, fake_
         "GPUDECK_MODELS": str(models),
         "XDG_STATE_HOME": str(tmp_path / "state"),
     }
-    with Terminal(GPUDECK, env=environment) as terminal:
+    with Terminal(GPUDECK, env=environment, rows=60) as terminal:
         terminal.wait_for("driver 580.95.05")
         terminal.wait_for("systemd (system)")
         choose_model(terminal, "tiny-llama")
@@ -88,8 +88,7 @@ def test_from_bare_cards_to_an_answer_and_back(tmp_path: Path, vllm: Path, fake_
         )
         drag_card(terminal, "0 A100-SXM4", "stage 0")
         terminal.wait_for("4 layers")
-        drag_card(terminal, "1 A100-SXM4", "4 layers", below=4)
-        terminal.wait_for("r1")
+        drag_card(terminal, "1 A100-SXM4", "+ rank 1")
         terminal.press("s")
         terminal.wait_for("What will run")
         terminal.wait_for("ExecStart=")

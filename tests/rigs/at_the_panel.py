@@ -55,11 +55,15 @@ def set_options(terminal: Terminal, options: Mapping[str, str]) -> None:
     terminal.wait_until(lambda screen: "--enforce-eager" not in screen, "the form gone")
 
 
-def drag_card(terminal: Terminal, card: str, onto: str, *, below: int = 0) -> None:
-    """Drag a card from the pool onto the words `onto`, or some rows below them."""
+def drag_card(terminal: Terminal, card: str, onto: str) -> None:
+    """Drag a card from the pool onto a target, which may show its name (`+ rank 1`) only once the card is lifted."""
     column, row = terminal.wait_for(card)
-    target_column, target_row = terminal.wait_for(onto)
-    terminal.drag((column + 2, row), (target_column, target_row + below))
+    terminal.mouse("press", column + 2, row)
+    terminal.mouse("move", column + 4, row)
+    target = terminal.wait_for(onto)
+    terminal.drag_on((column + 4, row), target)
+    terminal.mouse("release", *target)
+    terminal.settle()
 
 
 def stop_selected(terminal: Terminal, engine: str) -> None:

@@ -160,15 +160,13 @@ class Terminal:
         self.mouse("press", column, row)
         self.mouse("release", column, row)
 
-    def drag(self, start: tuple[int, int], end: tuple[int, int], steps: int = 8) -> None:
-        """Press, move in `steps` and release, as a hand does it."""
-        self.mouse("press", *start)
+    def drag_on(self, start: tuple[int, int], end: tuple[int, int], steps: int = 8) -> None:
+        """Move with the button held, in `steps`, as a hand does it."""
         for step in range(1, steps + 1):
             column = start[0] + (end[0] - start[0]) * step // steps
             row = start[1] + (end[1] - start[1]) * step // steps
             self.mouse("move", column, row)
             self.settle()
-        self.mouse("release", *end)
 
     def resize(self, columns: int, rows: int) -> None:
         with self._lock:

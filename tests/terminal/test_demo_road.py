@@ -48,15 +48,13 @@ def engine_processes(home: Path) -> list[psutil.Process]:
 
 
 def test_the_whole_road(home: dict[str, str], tmp_path: Path) -> None:
-    with Terminal([*GPUDECK, "--demo"], env=home) as terminal:
+    with Terminal([*GPUDECK, "--demo"], env=home, rows=60) as terminal:
         terminal.wait_for("demo-mixed")
         choose_model(terminal, "demo-llama-3.1-8b")
         set_options(terminal, {"--port": str(free_port())})
         drag_card(terminal, "1 A100-SXM4", "stage 0")
         terminal.wait_for("32 layers")
-        # Under the first card of the stage: rank 1 of the same TP group.
-        drag_card(terminal, "2 A100-SXM4", "32 layers", below=4)
-        terminal.wait_for("r1")
+        drag_card(terminal, "2 A100-SXM4", "+ rank 1")
         terminal.wait_for("NV12")
         terminal.wait_for("ready")
         terminal.press("s")
