@@ -1,43 +1,29 @@
-"""What an operator does to engines, and what engines do by themselves."""
+"""What an operator does to engines: start, stop, restart, remove."""
 
 import threading
 from dataclasses import replace
 
 from textual import on
 
-from gpudeck.app import state as states
 from gpudeck.app.deck_app import PanelSetup
+from gpudeck.app.engine_watch import EngineWatch
 from gpudeck.app.messages import (
-    ActBegan,
-    ActEnded,
     PreviewArrived,
-    RunnerFailed,
-    RunnerOpened,
-    UnitChanged,
-    UnitsArrived,
 )
-from gpudeck.app.plan_acts import PlanActs
 from gpudeck.app.state import EngineInfo
-from gpudeck.services.engine.phases import PhaseTracker
-from gpudeck.services.engine.types import LogLine, Runner, UnitPreview
+from gpudeck.services.engine.types import Runner, UnitPreview
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.widgets.confirm import Confirm
 from gpudeck.widgets.glyphs import joined
-from gpudeck.widgets.messages import EngineHighlighted, EngineSelected
 from gpudeck.widgets.unit_preview import UnitPreview as UnitPreviewScreen
 from gpudeck.widgets.verdict import counted, memory_words
 
 
-class EngineActs(PlanActs):
-    """Start, stop, restart, remove; unit states by signal; phases from the log; readiness from the port."""
-
+class EngineActs(EngineWatch):
     def __init__(self, setup: PanelSetup) -> None:
         super().__init__(setup)
-        self._trackers: dict[str, PhaseTracker] = {}
-        self._runs: dict[str, int | None] = {}  # the main pid whose log is being read
-        self._asked: dict[str, int] = {}  # the main pid that is being asked, or was, whether it answers
         self._viewing_only = False
 
     # -- start
@@ -238,128 +224,3 @@ class EngineActs(PlanActs):
 
         title = f"{act[0].upper()}{act[1:]}?"
         self.push_screen(Confirm(title, (lost,), act=act, glyphs=self.glyphs), answered)
-
-    # -- what the desk reports
-
-    @on(RunnerOpened)
-    def _runner_opened(self, message: RunnerOpened) -> None:
-        self.change(replace(self.state, runner=message.description, runner_trouble=None))
-        self.show_header()
-
-    @on(RunnerFailed)
-    def _runner_failed(self, message: RunnerFailed) -> None:
-        self.change(replace(self.state, runner="no engines", runner_trouble=message.sentence))
-        self.show_header()
-        self.say(message.sentence, "warning")
-
-    @on(UnitsArrived)
-    def _units_arrived(self, message: UnitsArrived) -> None:
-        self.change(states.with_units(self.state, message.units))
-        self._tend_engines()
-
-    @on(UnitChanged)
-    def _unit_changed(self, message: UnitChanged) -> None:
-        self.change(states.with_unit(self.state, message.unit))
-        self._tend_engines()
-
-    @on(ActBegan)
-    def _act_began(self, message: ActBegan) -> None:
-        self.change(states.with_engine(self.state, message.name, busy=message.doing))
-
-    @on(ActEnded)
-    def _act_ended(self, message: ActEnded) -> None:
-        self.change(states.with_engine(self.state, message.name, busy=None))
-        if message.failure:
-            self.say(message.failure, "error")
-        elif message.doing == "removing":
-            self.change(states.without_engine(self.state, message.name))
-            self.say(f"{message.name} is removed.")
-        elif message.doing == "stopping":
-            self.say(f"{message.name} is stopped; none of its processes is left.")
-
-    @on(EngineHighlighted)
-    def _engine_highlighted(self, message: EngineHighlighted) -> None:
-        self.change(replace(self.state, selected=message.name))
-        self._tend_engines()
-
-    @on(EngineSelected)
-    def _engine_selected(self, message: EngineSelected) -> None:
-        """Enter on an engine puts its plan on the board."""
-        engine = self.state.engines.get(message.name)
-        if engine is not None and engine.unit.spec is not None:
-            self.load_draft(engine.unit.spec, self.state.draft.model)
-            self.model_desk.read(engine.unit.spec.model)
-            self.deck.open_pane("board")
-
-    # -- logs, phases, readiness
-
-    def _tend_engines(self) -> None:
-        """Follow the logs of starting engines and of the selected one; ask those that start whether they answer."""
-        state = self.state
-        for name, info in state.engines.items():
-            wanted = name == state.selected or (info.unit.alive and not info.ready)
-            run = info.unit.main_pid
-            if wanted and (name not in self.engine_desk.following or (run and self._runs.get(name) not in (run, None))):
-                self._follow(name, run)
-            elif run and name in self.engine_desk.following:
-                self._runs[name] = run
-            if run and info.unit.alive and not info.ready and self._asked.get(name) != run:
-                self._asked[name] = run
-                self.run_worker(self._wait_ready(name, run), group=f"ready-{name}", exclusive=True, exit_on_error=False)
-        for name in self.engine_desk.following - set(state.engines):
-            self.engine_desk.unfollow(name)
-
-    def _follow(self, name: str, run: int | None) -> None:
-        try:
-            self.engine_desk.follow(name)
-        except OperatorError as error:
-            self.say(str(error), "warning")
-            return
-        self._runs[name] = run
-        self._trackers[name] = PhaseTracker()
-        self.change(states.with_engine(self.state, name, standing=self._trackers[name].standing))
-        if name == self.state.selected:
-            self.deck.log_pane.clear()
-
-    def drain_logs(self) -> None:
-        """Give the lines that came since the last call to the trackers, and those of the selected engine to the log."""
-        for name, backlog in list(self.engine_desk.logs.items()):
-            lines, dropped = backlog.take()
-            if not lines:
-                continue
-            tracker = self._trackers[name]
-            changed = False
-            for line in lines:
-                changed |= tracker.feed(line.text, line.at)
-            if changed:
-                self.change(states.with_engine(self.state, name, standing=tracker.standing))
-            if name == self.state.selected:
-                if dropped:
-                    lines = [LogLine(f"[gpudeck: {dropped:,} lines came faster than they could be shown]"), *lines]
-                self.deck.log_pane.extend(lines)
-
-    async def _wait_ready(self, name: str, run: int) -> None:
-        """Ask the engine until it answers; asking a port on which nobody listens yet leaves nothing in its log."""
-        import asyncio
-        from importlib import import_module
-
-        info = self.state.engines.get(name)
-        if info is None or info.unit.spec is None:
-            return
-        options = info.unit.spec.options
-        client_module = await asyncio.to_thread(import_module, "gpudeck.services.http.client")
-        address = await asyncio.to_thread(import_module, "gpudeck.services.http.address")
-        async with client_module.VllmClient(address.Address.of_engine(options.host, options.port).url) as client:
-            await client.wait_until_ready(every_s=0.5)
-            try:
-                served = await client.models()
-            except OperatorError:
-                # It answers, but not to us: a key guards it.
-                served = ()
-        now = self.state.engines.get(name)
-        if now is None or now.unit.main_pid != run:
-            return
-        self.change(states.with_engine(self.state, name, ready=True, served=served))
-        self.say(f"{name} is ready.")
-        if name in self._trackers and self._trackers[name].answered():
-            self.change(states.with_engine(self.state, name, standing=self._trackers[name].standing))
