@@ -12,7 +12,7 @@ from gpudeck.services.engine.systemd.errors import JobFailedError, NoUnitError, 
 from gpudeck.services.engine.systemd.manager import SystemdRunner
 from gpudeck.services.engine.types import Scope
 from gpudeck.services.errors import OperatorError
-from tests.rigs.small_engines import Heard, engine, inside_systemd, until
+from tests.rigs.small_engines import Heard, engine, inside_systemd, processes, until
 
 pytestmark = inside_systemd
 UNITS = Path("/etc/systemd/system")
@@ -245,7 +245,7 @@ def test_leaving_or_killing_the_panel_stops_no_engine(runner: SystemdRunner, tmp
         panel.communicate()
         assert systemctl("is-active", "vllm-stays") == "active"
         assert systemctl("show", "-P", "MainPID", "vllm-stays") == pid
-    until("its journalctl outlives it", lambda: not subprocess.run(["pgrep", "-x", "journalctl"], check=False).stdout)
+    until("its journalctl outlives it", lambda: not processes("journalctl"))
 
 
 def test_units_of_others_and_templates_are_not_engines(runner: SystemdRunner, tmp_path: Path) -> None:

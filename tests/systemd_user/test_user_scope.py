@@ -9,6 +9,7 @@ import pytest
 
 from gpudeck.services.engine.choose import open_runner
 from gpudeck.services.engine.systemd import bus as bus_module
+from gpudeck.services.engine.systemd import manager
 from gpudeck.services.engine.systemd.bus import address_of
 from gpudeck.services.engine.systemd.errors import NoBusError
 from gpudeck.services.engine.systemd.manager import SystemdRunner
@@ -93,6 +94,13 @@ def test_the_users_bus_restarts(runner: SystemdRunner, tmp_path: Path, monkeypat
     state = until("it is not found again", lambda: runner.state("through"))
     assert state.active == "active"
     runner.stop("through")
+
+
+def test_engines_that_end_at_logout_are_told(
+    runner: SystemdRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manager, "_LINGER", str(tmp_path))
+    assert runner.description == "systemd (user): engines end when you log out, but for loginctl enable-linger"
 
 
 def _systemctl(*words: str) -> str:

@@ -13,6 +13,7 @@ from gpudeck.services.engine.systemd.errors import (
     BusLostError,
     NoAnswerError,
     NoBusError,
+    connection_lost,
     explained,
     message_of,
     worth_asking_again,
@@ -127,11 +128,14 @@ class Bus:
 
     def ask(self, doing: str, question: Callable[[Connection], Value]) -> Value:
         """The answer to something that may be asked twice; raises OperatorError."""
+        connection = self.present()
         try:
-            return question(self.present())
+            return question(connection)
         except GLib.Error as error:
             if not worth_asking_again(error):
                 raise explained(error, doing, self.scope) from None
+            if connection_lost(error):
+                self._broken(connection)  # the signal that says so may still be under way
         return self.order(doing, question)
 
     def order(self, doing: str, order: Callable[[Connection], Value]) -> Value:

@@ -1,5 +1,7 @@
 """The runner that has systemd run the engines."""
 
+import os
+import pwd
 import re
 import shutil
 import threading
@@ -40,6 +42,7 @@ START_SECONDS = 90.0  # a start job ends when the program runs; hand-written uni
 _STOP_MARGIN = 30.0
 _LEFTOVER_SECONDS = 5.0
 _LONGEST_STOP = 900.0
+_LINGER = "/var/lib/systemd/linger"  # where logind keeps note of it, in a file of each user's name
 _ALREADY_SUBSCRIBED = "org.freedesktop.systemd1.AlreadySubscribed"
 
 
@@ -61,8 +64,11 @@ class SystemdRunner:
 
     @property
     def description(self) -> str:
-        lost = ": D-Bus went away, reconnecting" if self._bus.lost else ""
-        return f"systemd ({self.scope.value}){lost}"
+        if self._bus.lost:
+            return f"systemd ({self.scope.value}): D-Bus went away, reconnecting"
+        if self.scope is Scope.USER and not _lingers():
+            return "systemd (user): engines end when you log out, but for loginctl enable-linger"
+        return f"systemd ({self.scope.value})"
 
     # What is there
 
@@ -318,6 +324,11 @@ class SystemdRunner:
         facts = self._facts(self._unit(name))
         noted_at = facts["InactiveExitTimestamp"]
         return Run(noted_at / 1e6, bytes(facts["InvocationID"]).hex()) if noted_at else None
+
+
+def _lingers() -> bool:
+    """Whether this user's systemd outlives their logins."""
+    return Path(_LINGER, pwd.getpwuid(os.getuid()).pw_name).exists()
 
 
 def _absolute(words: tuple[str, ...]) -> tuple[str, ...]:
