@@ -30,11 +30,17 @@ COMMANDS = {
 }
 
 
+# Commands that plan an engine: what stands behind their -- goes to vLLM as it is.
+_PLANNING = ("plan", "unit", "install")
+
+
 def run(argv: Sequence[str]) -> int:
     """Parse `argv` (without the program's name) and do it.  Wrong usage exits 2 through argparse."""
-    arguments = [_demo_spelled_out(word) for word in argv]
+    words, passed_on = _split(argv)
+    arguments = [_demo_spelled_out(word) for word in words]
     parser = _parser(arguments)
     args = parser.parse_args(arguments)
+    args.extra = passed_on
     if args.demo and args.box_file:
         parser.error("--demo and --box are two boxes: give one of them")
     if args.command is None:
@@ -46,9 +52,22 @@ def run(argv: Sequence[str]) -> int:
     return result
 
 
+def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Our own words, and those for vLLM.
+
+    Left to argparse, options behind -- would need a positional argument to take them, which takes stray words as well.
+    """
+    if "--" not in argv:
+        return argv, ()
+    at = argv.index("--")
+    if not any(name in argv[:at] for name in _PLANNING):
+        return argv, ()
+    return argv[:at], argv[at + 1 :]
+
+
 def _demo_spelled_out(word: str) -> str:
     """`--demo` alone names the first demo box; left to argparse it would swallow the command that follows."""
-    return "--demo=mixed" if word == "--demo" else word
+    return "--demo=mixed" if word in ("--demo", "--demo=") else word
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:

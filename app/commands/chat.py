@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import TextIO
 
 from gpudeck.app.chat_desk import told
-from gpudeck.app.commands.common import known_engine, runner_for
+from gpudeck.app.commands.common import POSITIVE, known_engine, runner_for, told_command
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.http.address import Address
 from gpudeck.services.http.client import VllmClient
@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="what to say (default: standard input)")
     parser.add_argument("--system", metavar="TEXT", help="a system prompt before it")
     parser.add_argument("--model", metavar="NAME", help="the served name (default: the first that is served)")
-    parser.add_argument("--max-tokens", type=int, metavar="N", help="the longest answer")
+    parser.add_argument("--max-tokens", type=POSITIVE, metavar="N", help="the longest answer")
     parser.add_argument("--temperature", type=float, metavar="T")
     parser.epilog = "An engine that wants an API key is given the one in VLLM_API_KEY."
 
@@ -73,7 +73,9 @@ def _url_of(args: argparse.Namespace) -> str:
             f"{state.name} was not written by gpudeck, so its port is not known: give its address, http://host:port."
         )
     if not state.alive:
-        raise OperatorError(f"{state.name} is {state.active}: start it with `gpudeck start {state.name}`.")
+        raise OperatorError(
+            f"{state.name} is {state.active}: start it with `{told_command(args, f'start {state.name}')}`."
+        )
     return Address.of_engine(state.spec.options.host, state.spec.options.port).url
 
 

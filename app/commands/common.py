@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gpudeck.app import places
@@ -16,11 +17,26 @@ if TYPE_CHECKING:
     from gpudeck.services.models.types import ModelFacts
 
 
+def whole(least: int, most: int, what: str) -> Callable[[str], int]:
+    """What reads a whole number of that range for argparse; `what` names it in the refusal."""
+
+    def read(text: str) -> int:
+        if text.isdecimal() and len(text) <= len(str(most)) and least <= int(text) <= most:
+            return int(text)
+        raise argparse.ArgumentTypeError(f"{text} is no {what}")
+
+    return read
+
+
+POSITIVE = whole(1, 10**9, "number from 1 on")
+_PORT = whole(1, 65535, "port (1 to 65535)")
+
+
 def add_box_options(parser: argparse.ArgumentParser) -> None:
     """--demo, --box and --plain, which go before the command or after it."""
     group = parser.add_argument_group("the box")
     group.add_argument(
-        "--demo", metavar="BOX", default=argparse.SUPPRESS, help="a simulated box instead of this one (default: mixed)"
+        "--demo", metavar="BOX", default=argparse.SUPPRESS, help="a simulated box; --demo alone: --demo=mixed"
     )
     group.add_argument(
         "--box", dest="box_file", metavar="FILE", default=argparse.SUPPRESS, help="replay a recorded box"
@@ -46,9 +62,18 @@ def runner_for(args: argparse.Namespace) -> "Runner":
     """The runner of this machine's engines, or of the demo's."""
     if args.box_file:
         raise OperatorError(f"{args.box_file} is a recorded box and runs no engines: leave --box out.")
+    if args.demo:
+        from gpudeck.services.box.simulated import simulated_box
+
+        simulated_box(args.demo)  # a box of that name must be there, though engines are the same on all of them
     from gpudeck.services.engine.choose import open_runner
 
     return open_runner(demo=bool(args.demo))
+
+
+def told_command(args: argparse.Namespace, words: str) -> str:
+    """A command to give next, as it has to be typed: of the demo's engines only `--demo` knows."""
+    return f"gpudeck {words}{' --demo' if args.demo else ''}"
 
 
 def known_engine(runner: "Runner", name: str) -> "UnitState":
@@ -68,24 +93,24 @@ def add_spec_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a model directory, a .gguf file or a cached hub id")
     place = parser.add_argument_group("placement")
     place.add_argument("--stage", action="append", metavar="0,1", help="the cards of one pipeline stage, in rank order")
-    place.add_argument("--replicas", type=_positive, default=1, metavar="N", help="copies (data parallelism)")
+    place.add_argument("--replicas", type=POSITIVE, default=1, metavar="N", help="copies (data parallelism)")
     place.add_argument("--layer-partition", metavar="14,18", help="layers of each stage (default: vLLM's even split)")
     engine = parser.add_argument_group("engine options (vLLM's own)")
     engine.add_argument("--host", default=EngineOptions().host)
-    engine.add_argument("--port", type=_port, default=EngineOptions().port)
+    engine.add_argument("--port", type=_PORT, default=EngineOptions().port)
     engine.add_argument("--served-model-name")
     engine.add_argument("--max-model-len", type=_length, metavar="TOKENS", help="a number, or 8k, 128K")
     engine.add_argument("--gpu-memory-utilization", type=_share, metavar="0..1")
-    engine.add_argument("--max-num-seqs", type=_positive, metavar="N")
+    engine.add_argument("--max-num-seqs", type=POSITIVE, metavar="N")
     engine.add_argument("--max-num-batched-tokens", type=_length, metavar="TOKENS")
     engine.add_argument("--kv-cache-dtype")
     engine.add_argument("--quantization", "-q")
     engine.add_argument("--dtype")
     engine.add_argument("--load-format")
     engine.add_argument("--enforce-eager", action="store_true")
-    engine.add_argument("--tensor-parallel-size", "-tp", type=_positive, metavar="N")
-    engine.add_argument("--pipeline-parallel-size", "-pp", type=_positive, metavar="N")
-    engine.add_argument("extra", nargs="*", metavar="-- OPTION", help="after --: options passed to vLLM as they are")
+    engine.add_argument("--tensor-parallel-size", "-tp", type=POSITIVE, metavar="N")
+    engine.add_argument("--pipeline-parallel-size", "-pp", type=POSITIVE, metavar="N")
+    parser.epilog = "Options behind -- are passed to vLLM as they are: gpudeck plan MODEL -- --enable-prefix-caching"
 
 
 def options_from(args: argparse.Namespace) -> EngineOptions:
@@ -159,22 +184,11 @@ def _partition(text: str) -> tuple[int, ...]:
         raise OperatorError(f"--layer-partition {text} is no list of numbers: write it like 14,18.") from None
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= 1_000_000_000:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 on")
-    return number
-
-
-def _port(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"{text} is no port (1 to 65535)")
-    return number
-
-
 def _share(text: str) -> float:
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
     if not 0 < number <= 1:
         raise argparse.ArgumentTypeError(f"{text} is no share of the card's memory (above 0, at most 1)")
     return number

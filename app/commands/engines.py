@@ -3,7 +3,7 @@
 import argparse
 from datetime import datetime, timezone
 
-from gpudeck.app.commands.common import print_json, runner_for
+from gpudeck.app.commands.common import print_json, runner_for, told_command
 from gpudeck.services.engine.types import UnitState
 from gpudeck.services.text import printable
 
@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     elif states:
         print(table([_COLUMNS, *(_row(state) for state in states)]))
     else:
-        print("No engines here yet: gpudeck install MODEL --stage 0 makes one, or open the panel with gpudeck.")
+        print(f"No engines here yet: {told_command(args, 'install MODEL --stage 0')} makes one, or open the panel.")
     return 0
 
 

@@ -3,7 +3,7 @@
 import argparse
 
 from gpudeck.app.commands import unit
-from gpudeck.app.commands.common import runner_for
+from gpudeck.app.commands.common import runner_for, told_command
 from gpudeck.app.commands.confirm import confirmed
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         if not confirmed(f"This writes {preview.path}{enabling}.", yes=args.yes):
             return 1
         runner.install(spec, enable=args.enable)
-        print(f"Installed.  Start it with: gpudeck start {spec.name}")
+        print(f"Installed.  Start it with: {told_command(args, f'start {spec.name}')}")
     finally:
         runner.close()
     return 0

@@ -1,10 +1,10 @@
 """`gpudeck logs NAME`: the engine's log, and what comes with -f."""
 
 import argparse
+import queue
 import sys
-import threading
 
-from gpudeck.app.commands.common import known_engine, runner_for
+from gpudeck.app.commands.common import known_engine, runner_for, whole
 from gpudeck.services.engine.types import LogLine
 from gpudeck.services.text import printable
 
@@ -12,7 +12,9 @@ from gpudeck.services.text import printable
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the engine")
     parser.add_argument("-f", "--follow", action="store_true", help="stay and print what comes")
-    parser.add_argument("-n", "--lines", type=int, default=None, metavar="N", help="only the last N lines")
+    parser.add_argument(
+        "-n", "--lines", type=whole(0, 10**9, "number of lines"), metavar="N", help="only the last N lines"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -23,10 +25,13 @@ def run(args: argparse.Namespace) -> int:
         for line in lines:
             _show(line)
         if args.follow:
-            follower = runner.follow(state.name, _show_all, since=lines[-1].at if lines else None)
+            # Printed here and not on the follower's thread, where nobody would hear that the reader went away.
+            came: queue.SimpleQueue[list[LogLine]] = queue.SimpleQueue()
+            follower = runner.follow(state.name, came.put, since=lines[-1].at if lines else None)
             follower.start()
             try:
-                threading.Event().wait()
+                while True:
+                    _show_all(came.get())
             finally:
                 follower.stop()
     finally:

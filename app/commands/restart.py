@@ -2,7 +2,7 @@
 
 import argparse
 
-from gpudeck.app.commands.common import known_engine, runner_for
+from gpudeck.app.commands.common import known_engine, runner_for, told_command
 from gpudeck.app.commands.waiting import wait_ready
 
 
@@ -16,6 +16,6 @@ def run(args: argparse.Namespace) -> int:
     try:
         state = known_engine(runner, args.name)
         runner.restart(state.name)
-        return 0 if args.no_wait else wait_ready(runner, state.name)
+        return 0 if args.no_wait else wait_ready(runner, state.name, told_command(args, f"logs {state.name}"))
     finally:
         runner.close()

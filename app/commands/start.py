@@ -2,7 +2,7 @@
 
 import argparse
 
-from gpudeck.app.commands.common import known_engine, runner_for
+from gpudeck.app.commands.common import known_engine, runner_for, told_command
 from gpudeck.app.commands.waiting import wait_ready
 from gpudeck.services.engine.program import port_in_use
 from gpudeck.services.errors import OperatorError
@@ -26,6 +26,6 @@ def run(args: argparse.Namespace) -> int:
             runner.start(state.name)
         if args.no_wait:
             return 0
-        return wait_ready(runner, state.name)
+        return wait_ready(runner, state.name, told_command(args, f"logs {state.name}"))
     finally:
         runner.close()

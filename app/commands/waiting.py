@@ -17,17 +17,15 @@ _BEAT_S = 0.5
 _LAST_LINES_S = 2.0
 
 
-def wait_ready(runner: Runner, name: str) -> int:
-    """Wait until the engine answers and return 0.
+def wait_ready(runner: Runner, name: str, logs: str) -> int:
+    """Wait until the engine answers and return 0; `logs` is the command that shows its log.
 
     Raises OperatorError with the decisive line of its log when its main process ends first, however systemd goes on to
     restart it.
     """
     state = runner.state(name)
     if state is None or state.spec is None:
-        raise OperatorError(
-            f"{name} was not written by gpudeck, so its port is not known: follow it with gpudeck logs."
-        )
+        raise OperatorError(f"{name} was not written by gpudeck, so its port is not known: follow it with `{logs}`.")
     first_pid = state.main_pid
     url = Address.of_engine(state.spec.options.host, state.spec.options.port).url
     lines: queue.SimpleQueue[list[LogLine]] = queue.SimpleQueue()
@@ -42,7 +40,7 @@ def wait_ready(runner: Runner, name: str) -> int:
             first_pid = first_pid or (state.main_pid if state else None)
             if _ended(state, first_pid):
                 _read(lines, tracker, _LAST_LINES_S)
-                raise OperatorError(_why(name, state, tracker))
+                raise OperatorError(_why(name, state, tracker, logs))
         print(f"{name} is ready at {url} after {time.monotonic() - began:.0f} s.")
         return 0
     finally:
@@ -79,9 +77,9 @@ def _tell(tracker: PhaseTracker, told: Phase | None, began: float) -> Phase:
     return phase
 
 
-def _why(name: str, state: UnitState | None, tracker: PhaseTracker) -> str:
+def _why(name: str, state: UnitState | None, tracker: PhaseTracker, logs: str) -> str:
     line = tracker.standing.decisive_line
     if line:
         return f"{name} failed to start: {printable(line)}"
     status = f" with exit status {state.exit_status}" if state and state.exit_status is not None else ""
-    return f"{name} ended{status} before it was ready: gpudeck logs {name} shows its log."
+    return f"{name} ended{status} before it was ready: `{logs}` shows its log."

@@ -83,6 +83,18 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
+class Flag:
+    """True or false."""
+
+    def check(self, value: object, where: str) -> None:
+        if not isinstance(value, bool):
+            raise ShapeError(f"{where} must be true or false, not {shown(value)}")
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True, slots=True)
 class OrNull:
     """The shape, or null for what a card does not report."""
 

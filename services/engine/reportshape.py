@@ -1,0 +1,80 @@
+"""The shapes of the JSON documents that `gpudeck engines`, `status` and `doctor` print."""
+
+from gpudeck.services.box.boxshape import MAX_INDEX
+from gpudeck.services.box.shape import Field, Flag, Listing, OrNull, Record, Shape, Text, Whole
+
+_ANY = 1 << 62
+_MANY = 1 << 20
+_SENTENCE = 1 << 16  # one may repeat a path, or a line of a log
+
+
+def _told(shape: Shape, about: str) -> Field:
+    """A key that is always there, null where it is not known: of units that others wrote."""
+    return Field(OrNull(shape), about, required=True)
+
+
+_FINDING = Record(
+    {
+        "rule": Field(Text(), "the rule's id", required=True),
+        "severity": Field(Text("error|warning|info", "a severity"), "how bad it is", required=True),
+        "message": Field(Text(most=_SENTENCE), "what is found, one sentence", required=True),
+        "fix": _told(Text(most=_SENTENCE), "the way out, one sentence"),
+    }
+)
+
+ENGINE_DOCUMENT = Record(
+    {
+        "name": Field(Text(), "the engine's name", required=True),
+        "unit": Field(Text(), "its unit: vllm-<name>.service", required=True),
+        "scope": Field(Text("system|user|embedded", "a scope"), "who runs it", required=True),
+        "managed": Field(Flag(), "whether gpudeck wrote its unit", required=True),
+        "state": Field(
+            Text("active|reloading|inactive|failed|activating|deactivating|maintenance|refreshing", "a state"),
+            "systemd's ActiveState",
+            required=True,
+        ),
+        "ready": Field(Flag(), "whether it answers on its port now", required=True),
+        "port": _told(Whole(1, 65535), "the port that it serves on"),
+        "model": _told(Text(most=_SENTENCE), "the model, as vLLM was told"),
+        "gpus": _told(Listing(Whole(0, MAX_INDEX), _MANY), "its cards in the order of their ranks"),
+        "tensor_parallel_size": _told(Whole(1, _MANY), "cards of each stage"),
+        "pipeline_parallel_size": _told(Whole(1, _MANY), "stages of each copy"),
+        "pid": _told(Whole(1, _ANY), "its main process"),
+        "since": _told(Text(), "when it entered this state, ISO 8601 in UTC"),
+        "findings": Field(Listing(_FINDING, _MANY), "what is odd about it", required=True),
+    }
+)
+
+ENGINES_DOCUMENT = Record(
+    {"engines": Field(Listing(ENGINE_DOCUMENT, _MANY), "every engine on the box, by name", required=True)}
+)
+
+DOCTOR_DOCUMENT = Record(
+    {
+        "checks": Field(
+            Listing(
+                Record(
+                    {
+                        "part": Field(Text(), "what was looked at", required=True),
+                        "health": Field(
+                            Text("ok|less|missing", "a health"),
+                            "ok; less: gpudeck works without it; missing: something needed is not there",
+                            required=True,
+                        ),
+                        "says": Field(Text(most=_SENTENCE), "what that means and what to do", required=True),
+                    }
+                ),
+                _MANY,
+            ),
+            "one a part, in the order in which they would be mended",
+            required=True,
+        )
+    }
+)
+
+# What docs/ publishes: file name → shape and title.
+PUBLISHED: dict[str, tuple[Shape, str]] = {
+    "engines-command.schema.json": (ENGINES_DOCUMENT, "gpudeck engines --json"),
+    "status-command.schema.json": (ENGINE_DOCUMENT, "gpudeck status --json"),
+    "doctor-command.schema.json": (DOCTOR_DOCUMENT, "gpudeck doctor --json"),
+}

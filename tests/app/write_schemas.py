@@ -1,0 +1,19 @@
+"""Writes the JSON Schemas of the commands on engines: `python -m tests.app.write_schemas`."""
+
+import json
+from pathlib import Path
+
+from gpudeck.services.box.shape import published
+from gpudeck.services.engine.reportshape import PUBLISHED
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def schema_text(file_name: str) -> str:
+    shape, title = PUBLISHED[file_name]
+    return json.dumps(published(shape, title), indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    for name in PUBLISHED:
+        (DOCS / name).write_text(schema_text(name), encoding="utf-8")
