@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import pydbus
-from gi.repository import GLib
+from gi.repository import Gio, GLib, GObject
 
 from gpudeck.services.engine.systemd.errors import NoAnswerError
 
@@ -19,6 +19,14 @@ _CLOSE_SECONDS = 1.0
 
 Value = TypeVar("Value")
 
+# Every connection ever made, held by GLib's own count: some 40 KB for each time that the bus went away.  The
+# count must be above Python's one reference while messages arrive, and must never sink to nothing.  Otherwise GDBus'
+# thread, which takes a reference under GDBus' lock, waits for the GIL to tell Python's wrapper of it, while a thread that
+# frees a connection (the garbage collector, anywhere) has the GIL and waits for the lock.
+_held: list[GObject.Value] = []
+# Contexts of closed connections, to be used again: a connection that is kept keeps its context and that its descriptor.
+_idle_contexts: list[GLib.MainContext] = []
+
 
 class Connection:
     """Alive from its making until the bus goes away or `close`; then a new one must be made.
@@ -29,7 +37,7 @@ class Connection:
 
     def __init__(self, address: str, on_closed: Callable[["Connection"], None]) -> None:
         self._on_closed = on_closed
-        self._context = GLib.MainContext.new()
+        self._context = _idle_contexts.pop() if _idle_contexts else GLib.MainContext.new()
         self._loop = GLib.MainLoop.new(self._context, False)
         self._thread = threading.Thread(target=self._run, name="systemd-signals", daemon=True)
         self._proxies: dict[str, Any] = {}
@@ -56,6 +64,7 @@ class Connection:
 
     def _connect(self, address: str) -> Any:
         bus = pydbus.connect(address)
+        _held.append(GObject.Value(Gio.DBusConnection, bus.con))
         self._handler = bus.con.connect("closed", self._closed)
         return bus
 
@@ -125,5 +134,7 @@ class Connection:
         with contextlib.suppress(NoAnswerError):
             self.on_signal_thread(self._let_go, _CLOSE_SECONDS)
         self._loop.quit()
-        # A thread that is stuck without an answer is left behind: it is a daemon.
         self._thread.join(_CLOSE_SECONDS)
+        # A thread that is stuck without an answer is left behind: it is a daemon.
+        if not self._thread.is_alive():
+            _idle_contexts.append(self._context)
