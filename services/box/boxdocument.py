@@ -193,7 +193,8 @@ def _reading_document(reading: Reading) -> Document:
 
 
 def _fields_document(value: Reading | GpuProcess) -> Document:
-    return _known({field.name: getattr(value, field.name) for field in fields(value)})
+    given = {field.name: (getattr(value, field.name), field.default) for field in fields(value)}
+    return {key: said for key, (said, default) in given.items() if said is not None and said != default}
 
 
 def _known(values: Mapping[str, Any]) -> Document:
