@@ -1,0 +1,76 @@
+"""What is read of the machine itself.  All of it is frozen; bytes, seconds, and shares from 0 to 1."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+SHM = "/dev/shm"  # noqa: S108 (looked at, never written to)
+
+
+class Keeps(str, Enum):
+    """What an engine keeps on a disk."""
+
+    MODELS = "models"
+    DOWNLOADS = "downloaded models"
+    VLLM_CACHE = "vLLM's cache"
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A file system on which models or vLLM's cache lie; None where it did not answer (a network mount that hangs)."""
+
+    path: str  # the first folder that lies there
+    keeps: Keeps
+    total_bytes: int | None = None
+    free_bytes: int | None = None  # for a user who is not root
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shm:
+    """The file system in memory through which processes share it, /dev/shm."""
+
+    total_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostReading:
+    """The machine at one moment.  What it does not tell is None."""
+
+    at: float  # seconds since the epoch
+    cores: int | None = None  # physical ones that this process may use
+    threads: int = 1  # logical CPUs that this process may use
+    cpu_share: float | None = None  # busy share of all CPUs since the reading before
+    load: tuple[float, float, float] | None = None  # over 1, 5 and 15 minutes
+    memory_total_bytes: int = 0
+    memory_available_bytes: int = 0
+    swap_total_bytes: int = 0
+    swap_used_bytes: int = 0
+    swap_rate: float | None = None  # bytes a second in and out since the reading before
+    shm: Shm | None = None
+    open_files: int | None = None  # the hard limit of this process, which vLLM raises its own to; None: no limit
+    disks: tuple[Disk, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """A device on the PCI bus that computes and is no NVIDIA card."""
+
+    address: str  # "0000:c1:00.0"
+    vendor: str  # "AMD"
+    name: str  # "Aqua Vanjaram [Instinct MI300X]", or "1002:74a1" where the machine knows no name
+
+    @property
+    def says(self) -> str:
+        """One sentence: what it is, and that gpudeck leaves it alone."""
+        return (
+            f"{self.vendor} {self.name} at {self.address} is out of scope: gpudeck reads and plans NVIDIA cards only."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """A threshold that is passed: which, and one sentence with the way out."""
+
+    part: str  # CPU, load, memory, swap, shared memory, open files, disk
+    says: str
