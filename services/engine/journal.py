@@ -6,6 +6,7 @@ any moment.  The forms of the call were tried on systemd 252 and 257: `-n` with 
 """
 
 import json
+import logging
 import os
 import subprocess
 import tempfile
@@ -35,6 +36,7 @@ _INVOCATIONS = ("_SYSTEMD_INVOCATION_ID", "INVOCATION_ID", "USER_INVOCATION_ID")
 _EARLY = 5.0  # seconds by which a busy systemd may note the start later than the engine's first words
 
 Deliver = Callable[[list[LogLine]], None]
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +261,11 @@ class JournalFollower:
                 batch = [self._held.popleft() for _ in range(min(BATCH, len(self._held)))]
             if dropped:
                 batch.insert(0, _notice(f"{dropped} lines came faster than they could be taken and are left out here."))
-            self._deliver(batch)
+            try:
+                self._deliver(batch)
+            except Exception:
+                # A defect of the consumer's must not end the log.
+                log.exception("a batch of %s", self._query.unit)
 
 
 def _notice(text: str) -> LogLine:
