@@ -19,7 +19,7 @@ _CLOSE_SECONDS = 1.0
 
 Value = TypeVar("Value")
 
-# Every connection ever made, held by GLib's own count: some 40 KB for each time that the bus went away.  That count must
+# Every connection ever made, held by GLib's own count: 40 KB for each time that the bus went away.  That count must
 # be above Python's one reference while messages arrive, and must never sink to nothing.  Otherwise GDBus' thread, which
 # takes a reference under GDBus' lock, waits for the GIL to tell Python's wrapper of it, while a thread that frees a
 # connection (the garbage collector, anywhere) has the GIL and waits for the lock.
