@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import textwrap
 
 from gpudeck.app.commands.common import add_spec_options, placement_from, read_box, runner_for, spec_from, used_memory
 from gpudeck.services.engine.types import UnitPreview
@@ -17,12 +18,16 @@ from gpudeck.services.rules.judge import judge
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_spec_options(parser)
     parser.add_argument("--name", help="the engine's name (default: from the model's)")
+    parser.add_argument("--explain", action="store_true", help="say what each line is for")
 
 
 def run(args: argparse.Namespace) -> int:
     spec, judgement = judged_spec(args)
     preview = preview_of(args, spec)
-    print(difference(preview) if preview.existing and not preview.unchanged else preview.text)
+    if args.explain:
+        print(explained(preview))
+    else:
+        print(difference(preview) if preview.existing and not preview.unchanged else preview.text)
     return 1 if judgement.state is VerdictState.BLOCKED else 0
 
 
@@ -51,6 +56,14 @@ def preview_of(args: argparse.Namespace, spec: EngineSpec) -> UnitPreview:
         return runner.preview(spec)
     finally:
         runner.close()
+
+
+def explained(preview: UnitPreview) -> str:
+    """The unit with what each line is for above it, as comments."""
+    told, lines = [], preview.text.splitlines()
+    for line, why in zip(lines, preview.reasons or ("",) * len(lines), strict=True):
+        told += [*textwrap.wrap(why, 100, initial_indent="# ", subsequent_indent="# "), line]
+    return "\n".join(told)
 
 
 def difference(preview: UnitPreview) -> str:

@@ -1,18 +1,50 @@
 """Which engine a process belongs to, told by what it can not shed by itself."""
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+PROC = Path("/proc")
 UNIT_VARIABLE = "GPUDECK_UNIT"  # the embedded runner sets it in every process of an engine
 
 # The last service in a control group's path: /system.slice/vllm-coder.service, or a user's
 # /user.slice/user-1000.slice/user@1000.service/app.slice/vllm-coder.service.
 _UNIT = re.compile(r"(?:vllm-|gpudeck-demo-)(?P<name>[^/\n]+)\.service")
+_SERVICE = re.compile(r"/(?P<name>[^/\n]+)\.service(?=/|\n|$)")
+# Services below which anything may run: what runs there is not theirs.
+_HOSTS_OF_ANYTHING = re.compile(
+    r"user@\d+|(?:ssh|sshd|cron|crond|atd|getty|serial-getty|docker|containerd|podman|slurmd|supervisor|gdm|lightdm)(?:@.*)?"
+)
+# `vllm serve`, the module that it stands for, and the titles that vLLM gives its processes.
+_VLLM = re.compile(rb"(?:^|/|\0)vllm\0serve\0|vllm\.entrypoints\.|^VLLM::")
+
+_FURTHEST = 8  # parents that are asked; a worker is three below the unit's main process
 
 
-def engine_of(pid: int, proc: Path = Path("/proc")) -> str | None:
-    """The name of the engine that the process belongs to; None where it belongs to none or can not be seen."""
-    return engine_in(_read(proc / str(pid) / "cgroup"), _read(proc / str(pid) / "environ"))
+@dataclass(frozen=True, slots=True)
+class _Relative:
+    """A process or one of its parents, as far as it can be read."""
+
+    cgroup: bytes
+    environment: bytes
+    command: bytes
+
+
+def engine_of(pid: int, proc: Path = PROC) -> str | None:
+    """The name of the engine that the process belongs to; None where it belongs to none or can not be seen.
+
+    Asked are the process and its parents: a worker whose title is written over its environment has a parent that still
+    has one.  Of units that gpudeck did not name only those count that run a vLLM; such a unit is the engine's name.
+    """
+    family = list(_family(pid, proc))
+    for relative in family:
+        name = engine_in(relative.cgroup, relative.environment)
+        if name is not None:
+            return name
+    if any(_VLLM.search(relative.command) for relative in family):
+        return next(filter(None, (service_in(relative.cgroup) for relative in family)), None)
+    return None
 
 
 def engine_in(cgroup: bytes, environment: bytes) -> str | None:
@@ -29,6 +61,24 @@ def engine_in(cgroup: bytes, environment: bytes) -> str | None:
         if found:
             return found[-1]["name"]
     return None
+
+
+def service_in(cgroup: bytes) -> str | None:
+    """The innermost service of a control group's path, without `.service`; None below services that host anything."""
+    found = _SERVICE.findall(cgroup.decode("utf-8", "replace"))
+    return None if not found or _HOSTS_OF_ANYTHING.fullmatch(found[-1]) else str(found[-1])
+
+
+def _family(pid: int, proc: Path) -> Iterator[_Relative]:
+    for _ in range(_FURTHEST):
+        folder = proc / str(pid)
+        cgroup = _read(folder / "cgroup")
+        yield _Relative(cgroup, _read(folder / "environ"), _read(folder / "cmdline"))
+        # The name stands in parentheses and may itself hold any character (proc_pid_stat(5)).
+        fields = _read(folder / "stat").rpartition(b")")[2].split()
+        if len(fields) < 2 or int(fields[1]) <= 1:
+            return
+        pid = int(fields[1])
 
 
 def _read(path: Path) -> bytes:

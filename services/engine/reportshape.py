@@ -1,6 +1,6 @@
 """The shapes of the JSON documents that `gpudeck engines`, `status` and `doctor` print."""
 
-from gpudeck.services.box.boxshape import MAX_INDEX
+from gpudeck.services.box.limits import MAX_INDEX
 from gpudeck.services.box.shape import Field, Flag, Listing, OrNull, Record, Shape, Text, Whole
 
 _ANY = 1 << 62

@@ -46,6 +46,7 @@ class UnitPreview:
     text: str
     existing: str | None = None  # what stands there now
     managed: bool = True  # False: what stands there was not written by gpudeck, and is never overwritten
+    reasons: tuple[str, ...] = ()  # what each line of `text` is for, "" where it says so itself
 
     @property
     def unchanged(self) -> bool:

@@ -60,6 +60,11 @@ def unit_text(
         user=user,
         systemd_version=systemd_version,
     )
+    return text_of(lines)
+
+
+def text_of(lines: Sequence[UnitLine]) -> str:
+    """The lines as a file."""
     return "".join(f"{line.text}\n" for line in lines)
 
 

@@ -29,7 +29,7 @@ from gpudeck.services.engine.systemd.jobs import Jobs
 from gpudeck.services.engine.systemd.outcome import why_not_done, why_not_loaded
 from gpudeck.services.engine.systemd.watching import Watcher
 from gpudeck.services.engine.types import LogFollower, LogLine, Scope, UnitPreview, UnitState
-from gpudeck.services.engine.unit_text import unit_text
+from gpudeck.services.engine.unit_text import text_of, unit_lines
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.command import argv, environment
 from gpudeck.services.plan.naming import checked_name
@@ -93,7 +93,7 @@ class SystemdRunner:
     def preview(self, spec: EngineSpec) -> UnitPreview:
         unit = self._unit(checked_name(spec.name))
         path = files.unit_folder(self.scope) / unit
-        text = unit_text(
+        lines = unit_lines(
             spec,
             argv=_absolute(argv(spec)),
             environment=environment(spec),
@@ -102,14 +102,15 @@ class SystemdRunner:
             user=self._user,
             systemd_version=self._version(),
         )
+        text, reasons = text_of(lines), tuple(line.why for line in lines)
         facts = self._facts(unit)
         if facts["LoadState"] == "masked":
             raise UnitTakenError(why_not_loaded(unit, facts, self.scope) or "")
         standing = str(path) if path.is_symlink() or path.exists() else facts["FragmentPath"]
         if not standing:
-            return UnitPreview(str(path), text)
+            return UnitPreview(str(path), text, reasons=reasons)
         ours = standing == str(path) and not path.is_symlink() and self._authors.spec(standing, spec.name) is not None
-        return UnitPreview(standing, text, existing=files.read(standing) or "", managed=ours)
+        return UnitPreview(standing, text, existing=files.read(standing) or "", managed=ours, reasons=reasons)
 
     def install(self, spec: EngineSpec, *, enable: bool = False) -> None:
         unit = self._unit(spec.name)
