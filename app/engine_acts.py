@@ -178,7 +178,7 @@ class EngineActs(EngineWatch):
         def answered(remove: bool | None) -> None:
             if remove:
                 self._end_demo(made)
-            else:
+            elif remove is False:
                 self.exit()
 
         running = f"{', '.join(alive)} still run{'s' if len(alive) == 1 else ''}, simulated."

@@ -5,6 +5,7 @@ import asyncio
 import signal
 import time
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from textual import on
@@ -68,7 +69,7 @@ class Panel(ChatActs):
         loop = asyncio.get_running_loop()
         # The line dropped, or the machine goes down: leave as with q.  Unhandled, SIGHUP leaves Textual spinning.
         for number in (signal.SIGHUP, signal.SIGTERM):
-            loop.add_signal_handler(number, self.exit, 128 + number)
+            loop.add_signal_handler(number, partial(self.exit, return_code=128 + number))
         # Everything that touches the machine begins after the first frame.
         self.call_after_refresh(self._begin)
 

@@ -14,11 +14,15 @@ from gpudeck.widgets.glyphs import Glyphs
 
 
 class Confirm(Dialog[bool]):
-    """Says what will be lost and asks.  Enter does nothing: it is pressed too easily."""
+    """Says what will be lost and asks: True, False, or None where the operator goes back without an answer.
+
+    Enter does nothing: it is pressed too easily.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "act", "yes", id="confirm.yes"),
-        Binding("n,escape,q", "keep", "no", id="confirm.no"),
+        Binding("n,q", "keep", "no", id="confirm.no"),
+        Binding("escape", "back", "back", id="confirm.back"),
     ]
     DEFAULT_CSS = """
     Confirm > #dialog { max-width: 76; border: round $warning; border-title-color: $warning; }
@@ -45,3 +49,6 @@ class Confirm(Dialog[bool]):
 
     def action_keep(self) -> None:
         self.dismiss(False)
+
+    def action_back(self) -> None:
+        self.dismiss(None)

@@ -1,7 +1,6 @@
 """The real panel under Textual's Pilot: what an operator presses, and what stands on the screen."""
 
 import argparse
-import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

@@ -1,12 +1,10 @@
 """The road from bare cards to an answer and back, by keys alone, on the simulated box."""
 
-from pathlib import Path
 
 import pytest
-from textual.widgets import Input
 
 from gpudeck.services.plan.findings import VerdictState
-from tests.app.panels import COMPACT, WIDE, Desk, demo, panel
+from tests.app.panels import COMPACT, WIDE, demo, panel
 from tests.rigs.at_the_panel import free_port
 
 pytestmark = pytest.mark.usefixtures("home")

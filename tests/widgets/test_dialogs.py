@@ -67,8 +67,10 @@ _PREVIEW = engine.UnitPreview("/etc/systemd/system/vllm-gemma.service", _UNIT)
 
 
 @_SIZES
-@pytest.mark.parametrize(("key", "result"), [("y", True), ("n", False), ("escape", False)])
-async def test_a_confirmation_says_what_is_lost_and_takes_y_or_n(size: tuple[int, int], key: str, result: bool) -> None:
+@pytest.mark.parametrize(("key", "result"), [("y", True), ("n", False), ("escape", None)])
+async def test_a_confirmation_says_what_is_lost_and_takes_y_or_n(
+    size: tuple[int, int], key: str, result: bool | None
+) -> None:
     app = _Harness(_confirm())
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
