@@ -172,6 +172,8 @@ class NvmlCard:
             memory_bytes=memory_bytes,
             user=person.user,
             engine=person.engine,
+            started_at=person.started_at,
+            command=person.command,
             tp_rank=ranks.tp if ranks else None,
             pp_rank=ranks.pp if ranks else None,
             dp_rank=ranks.dp if ranks else None,

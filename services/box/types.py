@@ -142,6 +142,7 @@ class GpuProcess:
     dp_rank: int | None = None
     started_at: float | None = None  # seconds since the epoch
     mig: int | None = None  # the GPU instance that it runs in, on a card in MIG mode
+    command: str | None = None  # its command line, without keys and passwords
 
 
 @dataclass(frozen=True, slots=True)
