@@ -114,7 +114,9 @@ def with_units(state: DeckState, units: tuple[UnitState, ...]) -> DeckState:
 
 
 def with_unit(state: DeckState, unit: UnitState) -> DeckState:
-    """One engine's unit changed."""
+    """One engine's unit changed, or is gone."""
+    if unit.gone:
+        return without_engine(state, unit.name)
     engines = dict(state.engines)
     if unit.active == "inactive" and not unit.managed and unit.name not in engines:
         return state

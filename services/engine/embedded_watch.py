@@ -5,6 +5,7 @@ import select
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from gpudeck.services.engine.processes import Process
 from gpudeck.services.engine.types import UnitState
@@ -75,6 +76,9 @@ class Watcher:
                     if known.get(unit) != state:
                         known[unit] = state
                         listener(state)
+                for unit in known.keys() - states.keys():
+                    last = known.pop(unit)
+                    listener(replace(last, active="inactive", sub="dead", main_pid=None, gone=True))
             self._wait()
 
     def _wait(self) -> None:

@@ -32,6 +32,7 @@ class UnitState:
     exit_status: int | None = None  # of the main process's last end
     restarts: int = 0
     spec: EngineSpec | None = None  # what its unit was made from; None for foreign units
+    gone: bool = False  # the last word of a watched engine: its unit was deleted
 
     @property
     def alive(self) -> bool:

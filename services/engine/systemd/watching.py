@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from gpudeck.services.engine.systemd.connection import PROPERTIES, SYSTEMD, Connection
@@ -55,12 +56,11 @@ class Watcher:
         for unit, path in units:
             self._read(unit, path)
             self._tell(unit, again=tell_all)
-        for gone in self._facts.keys() - {unit for unit, _ in units}:
-            self.forget(gone)
-
-    def forget(self, unit: str) -> None:
-        for known in (self._facts, self._service_part, self._told):
-            known.pop(unit, None)
+        for gone in self._told.keys() - {unit for unit, _ in units}:
+            last = self._told.pop(gone)
+            self._facts.pop(gone, None)
+            self._service_part.pop(gone, None)
+            self._pass_on(replace(last, active="inactive", sub="dead", main_pid=None, gone=True))
 
     def _properties_changed(
         self, _sender: str, path: str, _iface: str, _signal: str, parameters: tuple[Any, ...]
@@ -101,8 +101,11 @@ class Watcher:
         if state == self._told.get(unit) and not again:
             return
         self._told[unit] = state
+        self._pass_on(state)
+
+    def _pass_on(self, state: UnitState) -> None:
         for listener in self._listeners:
             try:
                 listener(state)
             except Exception:
-                log.exception("a listener to %s", unit)
+                log.exception("a listener to %s", state.unit)
