@@ -13,7 +13,8 @@ from queue import SimpleQueue
 from gpudeck.app.commands.common import box_source, print_json
 from gpudeck.services.box.boxfile import save_box_file
 from gpudeck.services.box.recording import Recording
-from gpudeck.services.box.report import box_document, box_text
+from gpudeck.services.box.report import box_document
+from gpudeck.services.box.reporttext import box_text
 from gpudeck.services.box.sampler import Sampler, read_once
 from gpudeck.services.box.types import BoxSource, Snapshot
 from gpudeck.services.errors import OperatorError

@@ -4,7 +4,8 @@ import argparse
 import sys
 
 from gpudeck.app.commands.common import box_source, print_json
-from gpudeck.services.box.report import topo_document, topo_text
+from gpudeck.services.box.report import topo_document
+from gpudeck.services.box.reporttext import topo_text
 from gpudeck.services.box.sampler import read_once
 
 

@@ -3,24 +3,27 @@
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from gpudeck.services.box.types import Reading
+from gpudeck.services.box.types import Box, BoxEvent, Reading
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Every card at one moment of a recording; `at` is in seconds since it began."""
+    """Every card at one moment of a recording.  Times are in seconds since it began, those within as well."""
 
     at: float
     readings: tuple[Reading, ...]
+    box: Box | None = None  # the box from this moment on, where it changed
+    events: tuple[BoxEvent, ...] = ()  # what happened since the frame before
 
 
-def frame_at(frames: tuple[Frame, ...], seconds: float) -> Frame:
-    """The frame that is showing `seconds` after a replay began.  At its end the recording begins anew.
+def frame_at(frames: tuple[Frame, ...], seconds: float) -> tuple[int, float]:
+    """Which frame is showing `seconds` after a replay began, and how far into the recording that is.
 
-    The last frame stands as long as the one before it did, or a second where it is the only one.
+    At its end the recording begins anew.  The last frame stands as long as the one before it did, or a second where it
+    is the only one.
     """
     first, last = frames[0], frames[-1]
     hold = last.at - frames[-2].at if len(frames) > 1 else 1.0
     length = last.at - first.at + (hold or 1.0)
     place = first.at + seconds % length
-    return frames[max(bisect_right(frames, place, key=lambda frame: frame.at) - 1, 0)]
+    return max(bisect_right(frames, place, key=lambda frame: frame.at) - 1, 0), place

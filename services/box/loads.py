@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpudeck.services.box.boxshape import MAX_BYTES, MAX_GPUS, MAX_INDEX
+from gpudeck.services.box.limits import MAX_BYTES, MAX_GPUS, MAX_INDEX
 from gpudeck.services.box.shape import Field, Listing, Number, OrNull, Record, ShapeError, Text, Whole
 from gpudeck.services.box.types import GpuProcess
 from gpudeck.services.engine.ownership import engine_of

@@ -9,7 +9,7 @@ from gpudeck.services.box.nvml_card import NvmlCard
 from gpudeck.services.box.nvml_faults import CardError, library_error, unopened_card
 from gpudeck.services.box.nvml_links import read_links
 from gpudeck.services.box.processes import ProcessBook
-from gpudeck.services.box.types import Box, Reading, Snapshot
+from gpudeck.services.box.types import Box, Demand, Reading, Snapshot
 from gpudeck.services.errors import OperatorError
 
 REOPEN_S = 10.0  # how often the library is opened anew while a card is lost: only then a card that was reset is found
@@ -44,7 +44,7 @@ class NvmlSource:
             raise
         return self._box
 
-    def read(self) -> Snapshot:
+    def read(self, demand: Demand = Demand.ALL) -> Snapshot:
         """Read every card.  Raises OperatorError when none answers any more."""
         assert self._box is not None, "read before open"
         if (self._lost or self._box.faults) and self._clock() - self._opened_at >= REOPEN_S:

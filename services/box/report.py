@@ -1,23 +1,24 @@
-"""A box told to people and to programs: the text and the JSON documents of `gpudeck box` and `gpudeck topo`."""
+"""A box told to programs: the JSON documents of `gpudeck box` and `gpudeck topo`, and what they and the text share."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime, timezone
 from typing import Any
 
-from gpudeck.services.box.types import GIB, Box, Gpu, GpuProcess, Reading, Snapshot
-from gpudeck.services.text import printable
-
-NOT_KNOWN = "n/a"
-
-# What the link kinds mean, in the order of nvidia-smi's own legend.
-LEGEND = (
-    ("X", "the card itself"),
-    ("SYS", "across the interconnect between NUMA nodes (two sockets)"),
-    ("NODE", "across PCIe host bridges within one NUMA node"),
-    ("PHB", "through one PCIe host bridge (typically the CPU)"),
-    ("PXB", "through several PCIe switches, not through a host bridge"),
-    ("PIX", "through one PCIe switch at most"),
-    ("NV#", "a bond of # NVLinks"),
+from gpudeck.services.box.types import (
+    Box,
+    BoxEvent,
+    Ecc,
+    Gpu,
+    GpuProcess,
+    LaneReading,
+    MigInstance,
+    Modes,
+    NvLink,
+    PeerAccess,
+    Reading,
+    Rows,
+    Snapshot,
 )
 
 
@@ -29,14 +30,18 @@ def box_document(snapshot: Snapshot) -> dict[str, Any]:
         "driver": box.driver,
         "cuda": box.cuda,
         "host_memory_bytes": box.host_memory_bytes,
-        "at": datetime.fromtimestamp(snapshot.at, timezone.utc).isoformat(timespec="milliseconds"),
-        "gpus": [
-            _gpu_document(gpu, snapshot.reading(gpu.index) or Reading(gpu.index), snapshot.readings) for gpu in box.gpus
-        ],
+        "at": _time(snapshot.at),
+        "gpus": [_gpu_document(gpu, snapshot.reading(gpu.index) or Reading(gpu.index), snapshot) for gpu in box.gpus],
         "links": [
             {"a": first.index, "b": second.index, "kind": box.link(first.index, second.index)}
             for place, first in enumerate(box.gpus)
             for second in box.gpus[place + 1 :]
+        ],
+        "topology_known": box.topology_known,
+        "peer_access": [_every_field(pair) for pair in box.peer_access],
+        "events": [
+            {**_every_field(event), "at": _time(event.at), "severity": event.severity.value}
+            for event in snapshot.events
         ],
         "faults": list(box.faults),
     }
@@ -46,49 +51,6 @@ def topo_document(box: Box) -> dict[str, Any]:
     """The document of `gpudeck topo --json`: indices, and the matrix in their order."""
     indices = [gpu.index for gpu in box.gpus]
     return {"gpus": indices, "matrix": [[box.link(a, b) for b in indices] for a in indices]}
-
-
-def topo_text(box: Box) -> str:
-    """The matrix as `nvidia-smi topo -m` prints it, without network cards: columns parted by tabs, then the legend."""
-    indices = [gpu.index for gpu in box.gpus]
-    table = [["", *(f"GPU{index}" for index in indices), "CPU Affinity", "NUMA Affinity"]]
-    for gpu in box.gpus:
-        cells = [" X " if gpu.index == other else box.link(gpu.index, other) for other in indices]
-        table.append([f"GPU{gpu.index}", *cells, _affinity(gpu.cpu_affinity), _affinity(gpu.numa)])
-    legend = [f"  {kind:<4} = {meaning}" for kind, meaning in LEGEND]
-    return "\n".join([*_tabbed(table), "", "Legend:", "", *legend]) + "\n"
-
-
-def box_text(snapshot: Snapshot) -> str:
-    """The box as `gpudeck box` prints it: one line a card, then who is on the cards."""
-    box = snapshot.box
-    head = [box.name or "box", _count(len(box.gpus), "GPU")]
-    head += [f"driver {box.driver}"] if box.driver else []
-    head += [f"CUDA {box.cuda}"] if box.cuda else []
-    lines = [" · ".join(printable(word) for word in head), ""]
-    titles = [
-        "GPU",
-        "name",
-        "arch",
-        "util",
-        "memory GiB",
-        "temp",
-        "power W",
-        "SM MHz",
-        "PCIe",
-        "NVLink",
-        "throttled by",
-    ]
-    rows, faults, people = [titles], list(box.faults), [["GPU", "pid", "user", "memory GiB", "process"]]
-    for gpu in box.gpus:
-        reading = snapshot.reading(gpu.index) or Reading(gpu.index)
-        rows.append(_gpu_row(box, gpu, reading))
-        faults += [reading.fault] if reading.fault else []
-        people += [_process_row(gpu, process) for process in reading.processes]
-    lines += _aligned(rows)
-    lines += ["", *_aligned(people)] if len(people) > 1 else ["", "No process is on the cards."]
-    lines += ["", *(printable(fault) for fault in faults)] if faults else []
-    return "\n".join(lines) + "\n"
 
 
 def global_rank(process: GpuProcess, same_engine: Sequence[GpuProcess]) -> int | None:
@@ -120,25 +82,42 @@ def nvlink_peers(box: Box, gpu: Gpu) -> str:
     return " ".join(f"{kind} → {'all' if everyone else ','.join(map(str, of))}" for kind, of in peers.items())
 
 
-def _gpu_document(gpu: Gpu, reading: Reading, readings: tuple[Reading, ...]) -> dict[str, Any]:
-    everyone = [process for one in readings for process in one.processes]
+def _gpu_document(gpu: Gpu, reading: Reading, snapshot: Snapshot) -> dict[str, Any]:
+    everyone = [process for one in snapshot.readings for process in one.processes]
+    reasons_told = bool(reading.throttle_reasons) or reading.clock_idle is not None
     return {
         "index": gpu.index,
         "uuid": gpu.uuid,
         "name": gpu.name,
         "compute_capability": str(gpu.compute_capability),
         "fault": reading.fault,
+        "age_seconds": round(snapshot.age_of(reading, snapshot.at), 3),
         "memory_total_bytes": gpu.memory_bytes,
         "memory_used_bytes": reading.memory_used_bytes,
-        "memory_reserved_bytes": reading.memory_reserved_bytes,
+        "memory_reserved_bytes": _first(reading.memory_reserved_bytes, gpu.memory_reserved_bytes),
         "memory_free_bytes": reading.memory_free_bytes,
         "memory_bandwidth_gbs": gpu.memory_bandwidth_gbs,
+        "unified_memory": gpu.unified_memory,
         "gpu_utilization_percent": reading.utilization_percent,
         "memory_utilization_percent": reading.memory_utilization_percent,
+        "encoder_percent": reading.encoder_percent,
+        "decoder_percent": reading.decoder_percent,
         "power_watts": reading.power_w,
-        "power_limit_watts": gpu.power_limit_w,
+        "power_limit_watts": _first(reading.power_limit_w, gpu.power_limit_w),
+        "power_default_watts": gpu.power_default_w,
+        "energy_joules": reading.energy_j,
         "temperature_celsius": reading.temperature_c,
+        "memory_temperature_celsius": reading.memory_temperature_c,
+        "slowdown_celsius": gpu.slowdown_c,
+        "shutdown_celsius": gpu.shutdown_c,
+        "memory_limit_celsius": gpu.memory_limit_c,
         "sm_clock_mhz": reading.sm_clock_mhz,
+        "sm_clock_max_mhz": gpu.sm_clock_max_mhz,
+        "memory_clock_mhz": reading.memory_clock_mhz,
+        "memory_clock_max_mhz": gpu.memory_clock_max_mhz,
+        "clock_idle": reading.clock_idle,
+        "throttle_reasons": list(reading.throttle_reasons) if reasons_told else None,
+        "performance_state": reading.performance_state,
         "fan_percent": reading.fan_percent,
         "pcie": {
             "bus": gpu.pcie.bus,
@@ -146,12 +125,29 @@ def _gpu_document(gpu: Gpu, reading: Reading, readings: tuple[Reading, ...]) -> 
             "width": reading.pcie_width,
             "max_gen": gpu.pcie.gen,
             "max_width": gpu.pcie.width,
+            "tx_bytes_s": reading.pcie_tx_bytes_s,
+            "rx_bytes_s": reading.pcie_rx_bytes_s,
+            "replays": reading.pcie_replays,
+        },
+        "nvlink": {
+            "tx_bytes_s": reading.nvlink_tx_bytes_s,
+            "rx_bytes_s": reading.nvlink_rx_bytes_s,
+            "links": _lane_documents(gpu, reading),
         },
         "numa": gpu.numa,
         "cpu_affinity": gpu.cpu_affinity,
-        "throttle_reasons": list(reading.throttle_reasons),
+        "ecc": _every_field(reading.ecc) if reading.ecc else None,
+        "rows": _every_field(reading.rows) if reading.rows else None,
+        "modes": _every_field(reading.modes) if reading.modes else None,
+        "mig": {"enabled": reading.mig_enabled, "instances": [_every_field(instance) for instance in reading.mig]},
+        "processes_hidden": reading.processes_hidden,
         "processes": [_process_document(process, everyone) for process in reading.processes],
     }
+
+
+def _lane_documents(gpu: Gpu, reading: Reading) -> list[dict[str, Any]]:
+    of_lane = {lane.lane: lane for lane in reading.lanes}
+    return [_every_field(of_lane.get(link.lane) or LaneReading(link.lane)) | _every_field(link) for link in gpu.nvlinks]
 
 
 def _process_document(process: GpuProcess, everyone: list[GpuProcess]) -> dict[str, Any]:
@@ -160,7 +156,9 @@ def _process_document(process: GpuProcess, everyone: list[GpuProcess]) -> dict[s
         "pid": process.pid,
         "name": process.name,
         "user": process.user,
+        "started_at": None if process.started_at is None else _time(process.started_at),
         "memory_bytes": process.memory_bytes,
+        "mig": process.mig,
         "engine": process.engine,
         "rank": global_rank(process, same_engine),
         "tp_rank": process.tp_rank,
@@ -169,54 +167,15 @@ def _process_document(process: GpuProcess, everyone: list[GpuProcess]) -> dict[s
     }
 
 
-def _gpu_row(box: Box, gpu: Gpu, reading: Reading) -> list[str]:
-    return [
-        str(gpu.index),
-        printable(gpu.name),
-        str(gpu.compute_capability),
-        _told(reading.utilization_percent, "{}%"),
-        f"{_gib(reading.memory_used_bytes)} of {_gib(gpu.memory_bytes)}",
-        _told(reading.temperature_c, "{}°C"),
-        f"{_told(reading.power_w, '{:.0f}')} of {_told(gpu.power_limit_w, '{:.0f}')}",
-        _told(reading.sm_clock_mhz),
-        f"{_told(reading.pcie_gen)}×{_told(reading.pcie_width)}",
-        nvlink_peers(box, gpu),
-        "fault, see below" if reading.fault else ", ".join(printable(reason) for reason in reading.throttle_reasons),
-    ]
+def _every_field(
+    value: NvLink | LaneReading | Ecc | Rows | Modes | MigInstance | PeerAccess | BoxEvent,
+) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-def _process_row(gpu: Gpu, process: GpuProcess) -> list[str]:
-    owner = [process.engine] if process.engine else []
-    name = " · ".join(printable(word) for word in [*owner, process.name or NOT_KNOWN])
-    return [str(gpu.index), str(process.pid), printable(process.user or NOT_KNOWN), _gib(process.memory_bytes), name]
+def _first(told: Any, otherwise: Any) -> Any:
+    return otherwise if told is None else told
 
 
-def _affinity(text: str | None) -> str:
-    return "N/A" if text is None else text
-
-
-def _told(value: float | None, pattern: str = "{}") -> str:
-    return NOT_KNOWN if value is None else pattern.format(value)
-
-
-def _gib(count: int | None) -> str:
-    return NOT_KNOWN if count is None else f"{count / GIB:.1f}"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    """Columns wide enough for their longest cell; the first row are titles."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def _tabbed(rows: list[list[str]]) -> list[str]:
-    """Columns aligned by tabs, as nvidia-smi's are."""
-    stops = [max(len(row[column]) // 8 + 1 for row in rows) for column in range(len(rows[0]))]
-    return [
-        "".join(cell + "\t" * (stop - len(cell) // 8) for cell, stop in zip(row, stops, strict=True)).rstrip("\t")
-        for row in rows
-    ]
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, timezone.utc).isoformat(timespec="milliseconds")

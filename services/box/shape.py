@@ -51,6 +51,32 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    def check(self, value: object, where: str) -> None:
+        if not isinstance(value, str) or value not in self.words:
+            raise ShapeError(f"{where} must be one of {', '.join(self.words)}, not {shown(value)}")
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": list(self.words)}
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """true or false."""
+
+    def check(self, value: object, where: str) -> None:
+        if not isinstance(value, bool):
+            raise ShapeError(f"{where} must be true or false, not {shown(value)}")
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True, slots=True)
 class Whole:
     """A whole number from `least` to `most`."""
 

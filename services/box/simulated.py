@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpudeck.services.box.boxfile import BoxFile, parse_box_file
 from gpudeck.services.box.loads import CardLoad, read_loads
-from gpudeck.services.box.types import MIB, Box, Gpu, Reading, Snapshot
+from gpudeck.services.box.types import MIB, Box, Demand, Gpu, Reading, Snapshot
 from gpudeck.services.errors import OperatorError
 
 _RESERVED_BYTES = 512 * MIB  # what a driver keeps for itself on a card of this size
@@ -49,7 +49,7 @@ class SimulatedSource:
         self._read_at = self._clock()
         return self._file.box
 
-    def read(self) -> Snapshot:
+    def read(self, demand: Demand = Demand.ALL) -> Snapshot:
         now = self._clock()
         loads = read_loads(self._loads) if self._loads else ()
         share = 1 - math.exp(-max(now - self._read_at, 0.0) / _WARMING_S)

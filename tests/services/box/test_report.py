@@ -1,4 +1,5 @@
-from gpudeck.services.box.report import box_document, box_text, global_rank, nvlink_peers, topo_document, topo_text
+from gpudeck.services.box.report import box_document, global_rank, nvlink_peers, topo_document
+from gpudeck.services.box.reporttext import box_text, topo_text
 from gpudeck.services.box.types import Box, GpuProcess, Link, Reading, Snapshot
 from tests.services.box.boxes import busy, card, pair
 
@@ -42,7 +43,9 @@ def test_the_words_of_the_design_are_in_the_document() -> None:
             "pid": 101,
             "name": "VLLM::Worker",
             "user": "vllm",
+            "started_at": None,
             "memory_bytes": 1,
+            "mig": None,
             "engine": "gemma",
             "rank": 1,
             "tp_rank": 1,

@@ -7,7 +7,7 @@ import pytest
 
 from gpudeck.services.box.nvml import NvmlSource
 from gpudeck.services.box.sampler import Sampler, read_once
-from gpudeck.services.box.types import Box, Snapshot
+from gpudeck.services.box.types import Box, Demand, Snapshot
 from gpudeck.services.errors import OperatorError
 from tests.rigs.fakenvml.fixtures import FakeNvml
 from tests.services.box.boxes import busy, pair
@@ -110,7 +110,7 @@ class Defective:
     def open(self) -> Box:
         return pair()
 
-    def read(self) -> Snapshot:
+    def read(self, demand: Demand = Demand.ALL) -> Snapshot:
         raise ZeroDivisionError("a defect")
 
     def close(self) -> None: ...
