@@ -104,6 +104,9 @@ class Panel(ChatActs):
     def action_pane(self, pane: str) -> None:
         self.deck.open_pane(pane)
 
+    def action_maximize_pane(self) -> None:
+        self.deck.toggle_maximized()
+
     def action_step_out(self) -> None:
         self.deck.step_out()
 

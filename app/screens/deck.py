@@ -29,8 +29,11 @@ from gpudeck.widgets.verdict import Verdict, counted, verdict_words
 # Where a reading older than this is shown with its age: two beats were missed.
 STALE_S = 3.0
 
+_MAXIMIZABLE = ("box", "links", "plan", "engines", "log", "chat")
+
 
 class Deck(Screen[None]):
+    ALLOW_IN_MAXIMIZED_VIEW = "DeckHeader, Footer"
     HORIZONTAL_BREAKPOINTS = [(0, "-compact"), (120, "-wide")]  # noqa: RUF012 (as Screen declares it)
 
     def __init__(self, glyphs: Glyphs, *, ascii_only: bool) -> None:
@@ -80,6 +83,8 @@ class Deck(Screen[None]):
     def open_pane(self, pane: str) -> None:
         """Show a pane (in compact: instead of the others) and give it the focus."""
         self.show_pane(pane)
+        if self.maximized is not None:
+            self.maximized = self.query_one(f"#{'plan' if pane == 'board' else pane}")
         target: Widget = {
             "box": self.cards,
             "board": self.board,
@@ -88,6 +93,16 @@ class Deck(Screen[None]):
             "chat": self.chat.query_one(ChatInput),
         }[pane]
         target.focus()
+
+    def toggle_maximized(self) -> None:
+        """Give the focused pane the whole screen, or show all panes again."""
+        if self.maximized is not None:
+            self.minimize()
+        elif self.focused is not None:
+            around = (self.focused, *self.focused.ancestors)
+            self.maximized = next(
+                (pane for pane in around if isinstance(pane, Widget) and pane.id in _MAXIMIZABLE), None
+            )
 
     def step_out(self) -> None:
         """Leave a field that takes every letter, so that the panel's keys are keys again."""
