@@ -60,6 +60,8 @@ class EngineActs(EngineWatch):
             return "Choose a model first: m lists those on this machine."
         if not state.draft.placement.gpus:
             return "Put a card on the board first: lift one with space or the mouse, or press p for a proposal."
+        if self.engine_desk.trouble:
+            return self.engine_desk.trouble
         if not state.program.found:
             return "No vllm was found on this machine: put it on PATH, or name it in GPUDECK_VLLM."
         if state.judgement.state is VerdictState.BLOCKED and not blocked_is_fine:

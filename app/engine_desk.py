@@ -37,6 +37,7 @@ class EngineDesk:
         self._open_runner = open_runner
         self._post = post
         self._runner: Runner | None = None
+        self._trouble = NO_RUNNER  # why there is none
         self._lock = threading.Lock()
         self._busy: set[str] = set()
         self._followers: dict[str, LogFollower] = {}
@@ -50,11 +51,17 @@ class EngineDesk:
         try:
             runner = self._open_runner()
             runner.watch(self._changed)
-            self._runner = runner
-            self._post(RunnerOpened(runner.description))
-            self._post(UnitsArrived(runner.engines()))
         except OperatorError as error:
+            self._trouble = str(error)
             self._post(RunnerFailed(str(error)))
+            return
+        self._runner = runner
+        self._refresh(runner)
+
+    @property
+    def trouble(self) -> str | None:
+        """Why no engine can be managed, in one sentence; None where a runner is open."""
+        return self._trouble if self._runner is None else None
 
     def _changed(self, unit: UnitState) -> None:
         self._post(UnitChanged(unit))
@@ -102,9 +109,13 @@ class EngineDesk:
 
     def _refresh(self, runner: Runner) -> None:
         try:
-            self._post(UnitsArrived(runner.engines()))
+            units = runner.engines()
         except OperatorError as error:
             self._post(RunnerFailed(str(error)))
+        else:
+            # Told each time: a runner that failed once is one again.
+            self._post(RunnerOpened(runner.description))
+            self._post(UnitsArrived(units))
 
     def follow(self, name: str) -> Backlog[LogLine]:
         """Follow the log of the engine's present run from its beginning; what was followed before ends."""
@@ -144,7 +155,7 @@ class EngineDesk:
 
     def _required(self) -> Runner:
         if self._runner is None:
-            raise OperatorError(NO_RUNNER)
+            raise OperatorError(self._trouble)
         return self._runner
 
 

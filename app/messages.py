@@ -77,6 +77,9 @@ class ModelRead(Message):
 
 
 class ShelfSearched(Message):
-    def __init__(self, entries: tuple[ShelfEntry, ...]) -> None:
+    """What lies on the shelf; `failure` where it can not be looked at."""
+
+    def __init__(self, entries: tuple[ShelfEntry, ...], failure: str | None = None) -> None:
         self.entries = entries
+        self.failure = failure
         super().__init__()

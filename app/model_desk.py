@@ -22,7 +22,10 @@ class ModelDesk:
         def look() -> None:
             from gpudeck.services.models.shelf import find_models
 
-            self._post(ShelfSearched(find_models(self._roots())))
+            try:
+                self._post(ShelfSearched(find_models(self._roots())))
+            except OperatorError as error:
+                self._post(ShelfSearched((), str(error)))
 
         threading.Thread(target=look, name="model-shelf", daemon=True).start()
 

@@ -92,6 +92,8 @@ class PlanActs(DeckApp):
     def _shelf_searched(self, message: ShelfSearched) -> None:
         if isinstance(self.screen, ModelPicker):
             self.screen.show_entries(message.entries)
+        if message.failure:
+            self.say(message.failure, "error")
 
     def _model_chosen(self, path: str | None) -> None:
         if path:

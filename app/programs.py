@@ -1,6 +1,7 @@
 """What runs as the engine: the vLLM of this machine, or the demo's simulated one."""
 
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,9 @@ def engine_program(*, demo: str | None) -> EngineProgram:
         from gpudeck.services.box.source import open_source
 
         loads = places.demo_loads()
-        loads.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):
+            # Where nothing can be written, cards show no loads; models can not be made there either, and that is told.
+            loads.mkdir(parents=True, exist_ok=True)
         cards = ",".join(str(gpu.memory_bytes) for gpu in open_source(demo=demo).open().gpus)
         return EngineProgram(
             (sys.executable, "-m", "gpudeck.services.simulator"),

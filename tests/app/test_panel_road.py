@@ -1,6 +1,5 @@
 """The road from bare cards to an answer and back, by keys alone, on the simulated box."""
 
-
 import pytest
 
 from gpudeck.services.plan.findings import VerdictState
