@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from textual.app import App
+from textual.driver import Driver
 from textual.screen import Screen
 
 from gpudeck.app.engine_desk import EngineDesk
@@ -49,6 +50,24 @@ class DeckApp(App[int]):
         self.deck = Deck(self.glyphs, ascii_only=setup.ascii_only)
         self.engine_desk = EngineDesk(setup.open_runner, self.post_message)
         self.model_desk = ModelDesk(setup.model_roots, self.post_message)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Textual's own choice; on a Unix terminal one that sends less."""
+        chosen = super().get_driver_class()
+        from textual.drivers.linux_driver import LinuxDriver
+
+        if chosen is not LinuxDriver:
+            return chosen
+        from gpudeck.app.lean_driver import LeanDriver
+
+        return LeanDriver
+
+    def on_resize(self) -> None:
+        """A terminal of another size shows what it likes until it is drawn anew."""
+        from gpudeck.app.lean_driver import LeanDriver
+
+        if isinstance(self._driver, LeanDriver):
+            self._driver.forget()
 
     def get_default_screen(self) -> Screen[None]:
         return self.deck

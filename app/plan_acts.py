@@ -33,7 +33,8 @@ class PlanActs(DeckApp):
         else:
             judgement = judge(state.box, state.draft.model, state.draft.spec(state.program), used=state.used())
         self.deck.board.judge = self._judge_of(state)
-        return replace(state, judgement=judgement)
+        # The same verdict stays the same object, for which nothing is drawn: memory in use moves at every beat.
+        return state if judgement == state.judgement else replace(state, judgement=judgement)
 
     @staticmethod
     def _judge_of(state: DeckState) -> Callable[[Placement], Judgement] | None:
