@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from gpudeck.services.text import printable
 from gpudeck.widgets.glyphs import Glyphs, joined, wrap
-from gpudeck.widgets.lines import Line, LineView, spread, under, width_of
+from gpudeck.widgets.lines import Line, LineView, under, width_of
 from gpudeck.widgets.messages import EngineHighlighted, EngineSelected
 
 _BAR = 12
@@ -28,7 +28,7 @@ _STYLES: Mapping[str, str] = {
 }
 _EMPTY = (
     "No vLLM engine on this box yet.",
-    "Choose a model, drag cards into stages on the board, and start it there; units that others wrote appear here too.",
+    "s starts the plan on the board; units that others wrote appear here too.",
 )
 
 
@@ -54,7 +54,6 @@ class EngineList(LineView, can_focus=True):
     """Engines with a cursor.
 
     Moving the cursor posts `EngineHighlighted`; Enter, or a click on the engine under the cursor, `EngineSelected`.
-    `enter_does` is what the row under the cursor says of Enter.
     """
 
     HELP = "Every engine on this box: those of gpudeck, and those whose units others wrote."
@@ -63,7 +62,7 @@ class EngineList(LineView, can_focus=True):
         Binding("down,j", "move(1)", "Down", show=False, id="engines.down"),
         Binding("home,g", "move_to(0)", "First", show=False, id="engines.first"),
         Binding("end,G", "move_to(-1)", "Last", show=False, id="engines.last"),
-        Binding("enter", "select", "Log and chat", show=False, id="engines.select"),
+        Binding("enter", "select", "Plan on the board", id="engines.select"),
     ]
     DEFAULT_CSS = """
     EngineList { height: 1fr; width: 1fr; overflow-x: hidden; background: $surface; }
@@ -73,13 +72,11 @@ class EngineList(LineView, can_focus=True):
         self,
         *,
         glyphs: Glyphs | None = None,
-        enter_does: str = "log and chat",
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
         self._glyphs = glyphs or Glyphs.unicode()
-        self._enter_does = enter_does
         self._views: tuple[EngineView, ...] = ()
         self._current: str | None = None
         self._owners: list[str] = []  # the engine of each row
@@ -152,8 +149,6 @@ class EngineList(LineView, can_focus=True):
         for view in self._views:
             rows = engine_rows(view, self._glyphs, width, names)
             if view.name == self._current:
-                if self.has_focus:
-                    rows[0] = _with_hint(rows[0], f"Enter: {self._enter_does} ", width)
                 rows = [under(row, "cursor" if self.has_focus else "track", width) for row in rows]
             lines += rows
             self._owners += [view.name] * len(rows)
@@ -171,7 +166,7 @@ def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int) -
     """The rows of one engine in `width` cells: one, and more where there is a phase, a detail or too little room."""
     style = _STYLES.get(view.state, "accent")
     head: Line = (
-        (f" {_sign(view.state, glyphs)} ", style),
+        (f" {state_sign(view.state, glyphs)} ", style),
         (glyphs.fit(printable(view.name), name_width), "strong"),
         ("  ", ""),
         (glyphs.fit(view.state, _STATE_WIDTH), style),
@@ -195,7 +190,8 @@ def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int) -
     return rows
 
 
-def _sign(state: str, glyphs: Glyphs) -> str:
+def state_sign(state: str, glyphs: Glyphs) -> str:
+    """The sign that stands before an engine's state everywhere."""
     return {
         "ready": glyphs.running,
         "stopped": glyphs.stopped,
@@ -218,14 +214,9 @@ def _facts(view: EngineView) -> list[str]:
 def _progress(view: EngineView, glyphs: Glyphs, width: int) -> Line:
     row: list[tuple[str, str]] = [(_INDENT, "")]
     if view.progress_percent is not None:
-        bar = glyphs.bar(view.progress_percent / 100, _BAR)
-        row += [(bar, "accent"), (glyphs.rule * (_BAR - cell_len(bar)), "faint")]
+        filled, rest = glyphs.bar(view.progress_percent / 100, _BAR)
+        row += [(filled, "accent"), (rest, "faint")]
         row.append((f" {view.progress_percent:3.0f} %  ", "text"))
     words = joined((printable(view.phase), view.eta or ""), glyphs.dot)
     row.append((glyphs.cut(words, max(0, width - width_of(tuple(row)))), "muted"))
     return tuple(row)
-
-
-def _with_hint(row: Line, hint: str, width: int) -> Line:
-    """What Enter does, at the right end of a row that has room for it."""
-    return spread(row, ((hint, "primary"),), width) if width_of(row) + cell_len(hint) + 2 <= width else row

@@ -26,7 +26,7 @@ class Glyphs:
     stopped: str
     failed: str
 
-    fill: Sequence[str]  # a cell of a bar from empty to full, in equal steps
+    gauge: str  # a bar: its empty cells, the half cell at its end, its full cells
     spark: str  # the heights of a sparkline, lowest first
     weights: str  # the parts of a memory bar
     kv_cache: str
@@ -62,12 +62,13 @@ class Glyphs:
     def severity(self, severity: Severity) -> str:
         return {Severity.ERROR: self.blocked, Severity.WARNING: self.caution}.get(severity, self.info)
 
-    def bar(self, fraction: float, width: int) -> str:
-        """The filled part of a bar of `width` cells, to the nearest step of a cell; the caller draws the rest."""
-        steps = len(self.fill) - 1
-        filled = round(min(max(fraction, 0.0), 1.0) * width * steps)
-        whole, part = divmod(filled, steps)
-        return self.fill[-1] * whole + (self.fill[part] if part else "")
+    def bar(self, fraction: float | None, width: int) -> tuple[str, str]:
+        """A bar of `width` cells as its full and its empty part, to half a cell; what is above zero is always seen."""
+        empty, half, full = tuple(self.gauge)
+        value = min(max(fraction or 0.0, 0.0), 1.0)
+        halves = max(round(value * width * 2), 1 if value else 0) if width > 0 else 0
+        filled = full * (halves // 2) + half * (halves % 2)
+        return filled, empty * (max(width, 0) - len(filled))
 
     def sparkline(self, values: Sequence[float | None], width: int) -> str:
         """The last `width` of the values (0 to 1) as heights, right-aligned; None leaves a gap."""
@@ -111,7 +112,7 @@ _UNICODE = Glyphs(
     starting="◐",
     stopped="■",
     failed="✗",
-    fill=" ▏▎▍▌▋▊▉█",
+    gauge="─╾━",
     spark="▁▂▃▄▅▆▇█",
     weights="█",
     kv_cache="▓",
@@ -142,7 +143,7 @@ _ASCII = Glyphs(
     starting="~",
     stopped="=",
     failed="X",
-    fill=".#",
+    gauge=".##",
     spark="_.-=+*#@",
     weights="#",
     kv_cache="=",

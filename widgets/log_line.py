@@ -22,7 +22,7 @@ _PARTS = re.compile(
     r"(?P<place>\[[\w./\-]+:\d+\] ?)?"
 )
 _BRIEF_PARTS = re.compile(
-    r"(?P<time>\d\d:\d\d:\d\d) (?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) +"
+    r"(?P<time>\d\d:\d\d:\d\d|\x20{8}) (?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) +"
     r"(?P<worker>(?:APIServer|EngineCore|(?:Vllm)?Worker)\w* +)?"
 )
 _WORKER = re.compile(r"\(([A-Za-z_]\w*)(?: [^()]*)?\) ")
@@ -89,11 +89,13 @@ def brief(text: str) -> str:
     prefix stays as it is.
     """
     match = _PARTS.match(text)
-    if match is None or match["level"] is None or match["time"] is None:
+    if match is None or match["level"] is None or (match["time"] is None and match["worker"] is None):
         return text
+    # The HTTP server's own lines come without a time.
+    time = match["time"][6:14] if match["time"] else " " * 8
     worker = worker_of(text)
     column = f"{worker:<10} " if worker else ""
-    return f"{match['time'][6:14]} {match['level']:<7} {column}{text[match.end() :]}"
+    return f"{time} {match['level']:<7} {column}{text[match.end() :]}"
 
 
 def last_state(text: str) -> str:

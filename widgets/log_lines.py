@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.cache import LRUCache
@@ -42,7 +43,7 @@ class LogLines(ScrollView):
         color: $foreground;
         overflow-x: auto;
         overflow-y: scroll;
-        scrollbar-size: 1 1;
+        scrollbar-size: 0 1;
         scrollbar-background: $surface;
         scrollbar-corner-color: $surface;
         & > .log-view--dim { color: $text-muted; }
@@ -61,6 +62,7 @@ class LogLines(ScrollView):
         self.level = Level.PLAIN  # lines below it are left out
         self.worker: str | None = None  # only this process's lines
         self.brief: bool | None = None  # whether prefixes are short; None: where the view is narrow
+        self.ellipsis = "…"  # marks a row that goes on beyond the view
         self.search: LogSearch | None = None
         self.current: int | None = None  # the line that a jump went to
         self._rows = LogRows(self.buffer)
@@ -170,7 +172,16 @@ class LogLines(ScrollView):
         if self.text_selection is not None and (span := self.text_selection.get_span(row)) is not None:
             selected = self.screen.get_component_rich_style("screen--selection")
             strip = with_selection(strip, span, selected, self.app.console)
-        return strip.crop_extend(scroll_x, scroll_x + width, style).apply_offsets(scroll_x, row)
+        return self._cut(strip, scroll_x, width, style).apply_offsets(scroll_x, row)
+
+    def _cut(self, strip: Strip, start: int, width: int, style: Style) -> Strip:
+        """What is seen of a row, with a mark at an edge that it goes on behind; there is no scroll bar to tell."""
+        mark = Strip([Segment(self.ellipsis, style + self._palette().dim)], 1)
+        goes_on, end = strip.cell_length > start + width, start + width
+        seen = strip.crop_extend(start, end, style)
+        if goes_on:
+            seen = Strip.join([seen.crop(0, width - 1), mark])
+        return Strip.join([mark, seen.crop(1, width)]) if start and strip.cell_length > 1 else seen
 
     def _draw_soon(self) -> None:
         if self._pending is None and self.is_attached:

@@ -60,6 +60,7 @@ class LogPane(Vertical):
         self._glyphs = glyphs or Glyphs.unicode()
         self.set_class(self._glyphs is Glyphs.ascii(), "-ascii")
         self._view = LogView()
+        self._view.ellipsis = self._glyphs.ellipsis
         self._engine: str | None = None
 
     def compose(self) -> ComposeResult:

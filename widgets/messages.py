@@ -3,7 +3,7 @@
 from textual.geometry import Offset
 from textual.message import Message
 
-from gpudeck.services.plan.findings import Finding, Judgement
+from gpudeck.services.plan.findings import Judgement
 from gpudeck.services.plan.types import Placement
 
 
@@ -39,14 +39,6 @@ class CardDragged(Message):
         super().__init__()
         self.gpu = gpu
         self.pointer = pointer
-
-
-class FixRequested(Message):
-    """The operator asks for the fix of a finding."""
-
-    def __init__(self, finding: Finding) -> None:
-        super().__init__()
-        self.finding = finding
 
 
 class LogSearchAsked(Message):

@@ -5,7 +5,7 @@ from itertools import combinations
 
 from gpudeck.services.box.types import Box
 from gpudeck.widgets.glyphs import Glyphs, wrap
-from gpudeck.widgets.lines import Line, LineView
+from gpudeck.widgets.lines import Line, LineView, spread, width_of
 
 # The legend of `nvidia-smi topo -m`, nearest first.
 MEANINGS = {
@@ -25,6 +25,8 @@ STYLES = {
     "NODE": "warning",
     "SYS": "warning",
 }
+
+_LEGEND_WIDTH = 34  # cells beside the matrix from which its legend stands there
 
 
 def link_style(kind: str) -> str:
@@ -63,13 +65,23 @@ def matrix(box: Box, width: int) -> list[Line]:
             line.append(((numa or "n/a").rjust(6), "muted"))
         lines.append(tuple(line))
     kinds = {_class(cell) for row in cells for cell in row}
-    legend = [(kind, meaning) for kind, meaning in MEANINGS.items() if kind in kinds]
-    if legend:
-        lines.append(())
-    for kind, meaning in legend:
-        for number, text in enumerate(wrap(meaning, max(width - 7, 10))):
-            lines.append((((kind if number == 0 else "").ljust(6), link_style(kind)), (text, "muted")))
-    return lines
+    right = max(map(width_of, lines)) + 4
+    beside = _legend(kinds, width - right) if width - right >= _LEGEND_WIDTH else []
+    if 0 < len(beside) <= len(lines):
+        # Below the matrix it would take rows from the cards.
+        rest = [(), *beside, *[()] * len(lines)]
+        return [(*spread(line, (), right), *more) if more else line for line, more in zip(lines, rest, strict=False)]
+    legend = _legend(kinds, width)
+    return [*lines, (), *legend] if legend else lines
+
+
+def _legend(kinds: set[str], width: int) -> list[Line]:
+    return [
+        (((kind if number == 0 else "").ljust(6), link_style(kind)), (text, "muted"))
+        for kind, meaning in MEANINGS.items()
+        if kind in kinds
+        for number, text in enumerate(wrap(meaning, max(width - 7, 10)))
+    ]
 
 
 class Topology(LineView):

@@ -2,14 +2,14 @@
 
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events
 from textual.binding import Binding, BindingType
 
 from gpudeck.services.plan.findings import Finding, Judgement, MemoryPlan, Severity, VerdictState
 from gpudeck.services.text import printable
 from gpudeck.widgets.glyphs import Glyphs, joined, wrap
-from gpudeck.widgets.lines import Line, LineView, under
-from gpudeck.widgets.messages import FixRequested
+from gpudeck.widgets.lines import Line, LineView, spread, under, width_of
 
 STATE_STYLES = {VerdictState.READY: "success", VerdictState.CAUTION: "warning", VerdictState.BLOCKED: "error"}
 SEVERITY_STYLES = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "muted"}
@@ -36,15 +36,14 @@ def counted(judgement: Judgement) -> str:
 
 
 def finding_rows(finding: Finding, width: int, glyphs: Glyphs) -> list[Line]:
-    """One finding: its sign and rule, the message, and the fix, wrapped to `width` cells."""
+    """One finding: its sign, its rule and the message, and the fix, wrapped to `width` cells."""
     style = SEVERITY_STYLES[finding.severity]
-    rows: list[Line] = [
-        (
-            (f" {glyphs.severity(finding.severity)} ", style),
-            (glyphs.cut(printable(finding.rule), width - 3), f"{style} strong"),
-        )
-    ]
-    rows += [(("   ", ""), (line, "text")) for line in wrap(printable(finding.message), width - 4)]
+    rule = f"{printable(finding.rule)}:"
+    rows: list[Line] = []
+    for number, line in enumerate(wrap(f"{rule} {printable(finding.message)}", width - 4)):
+        sign = f" {glyphs.severity(finding.severity)} " if number == 0 else "   "
+        named = len(rule) if number == 0 and line.startswith(rule) else 0
+        rows.append(((sign, style), (line[:named], f"{style} strong"), (line[named:], "text")))
     if finding.fix is not None:
         label = f"{glyphs.arrow} "
         for number, line in enumerate(wrap(printable(finding.fix), width - 4 - len(label))):
@@ -53,18 +52,17 @@ def finding_rows(finding: Finding, width: int, glyphs: Glyphs) -> list[Line]:
 
 
 class Verdict(LineView):
-    """The judgement on the plan, with a cursor over its findings; Enter posts `FixRequested`."""
+    """The judgement on the plan, with a cursor over its findings."""
 
     HELP = """
     ## Verdict
 
     What vLLM would say to this plan, before it is started: **blocked** will not start, **caution** starts at a cost or
-    a risk, **ready** has nothing against it.  **Enter** asks for the fix of the chosen finding.
+    a risk, **ready** has nothing against it.  An arrow says the way out.
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False, id="verdict.up"),
         Binding("down,j", "move(1)", "Down", show=False, id="verdict.down"),
-        Binding("enter", "fix", "Fix", id="verdict.fix"),
     ]
     DEFAULT_CSS = """
     Verdict { height: 1fr; width: 1fr; overflow-x: hidden; }
@@ -93,28 +91,19 @@ class Verdict(LineView):
         rules = [finding.rule for finding in judgement.findings]
         self._cursor = rules.index(chosen.rule) if chosen is not None and chosen.rule in rules else 0
         self._draw()
-        self.refresh_bindings()
 
     def show_hint(self, sentence: str) -> None:
         """Say what is missing for a verdict."""
         self._judgement, self._hint, self._cursor = None, sentence, 0
         self._draw()
-        self.refresh_bindings()
 
     def use_glyphs(self, glyphs: Glyphs) -> None:
         self._glyphs = glyphs
         self._draw()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        return self.chosen is not None and self.chosen.fix is not None if action == "fix" else True
-
     def action_move(self, step: int) -> None:
         count = 0 if self._judgement is None else len(self._judgement.findings)
         self._choose(min(max(self._cursor + step, 0), max(count - 1, 0)))
-
-    def action_fix(self) -> None:
-        if self.chosen is not None:
-            self.post_message(FixRequested(self.chosen))
 
     def on_click(self, event: events.Click) -> None:
         row = event.y - self.gutter.top + self.scroll_offset.y
@@ -136,7 +125,6 @@ class Verdict(LineView):
         if rows:
             # With the first finding the verdict above it comes back into view.
             self.keep_visible(0 if finding == 0 else rows[0], rows[-1])
-        self.refresh_bindings()
 
     def _draw(self) -> None:
         width = self.room.width
@@ -163,10 +151,11 @@ class Verdict(LineView):
         words, style = verdict_words(judgement, glyphs)
         count = counted(judgement)
         tail = "  if dropped here" if self._preview else f"  {count}" if count else "  nothing speaks against this plan"
-        lines: list[Line] = [((words, f"{style} strong"), (glyphs.cut(tail, width - len(words)), "muted"))]
-        if judgement.memory is not None:
-            lines += [((line, "text"),) for line in wrap(memory_words(judgement.memory, glyphs), width)]
-        return [*lines, ()] if judgement.findings else lines
+        first: Line = ((words, f"{style} strong"), (glyphs.cut(tail, width - len(words)), "muted"))
+        memory = "" if judgement.memory is None else memory_words(judgement.memory, glyphs)
+        if not memory or width_of(first) + 3 + cell_len(memory) <= width:
+            return [spread(first, ((memory, "text"), (" ", "")), width) if memory else first]
+        return [first, *(((line, "text"),) for line in wrap(memory, width))]
 
     def _chosen_row(self, line: Line, width: int) -> Line:
         (first, style), *rest = line

@@ -2,38 +2,47 @@
 
 from collections.abc import Sequence
 
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer, Static, Tab, Tabs
+from textual.widgets import Static, Tabs
 
 from gpudeck.app.keymap import PANES
-from gpudeck.app.state import DeckState, EngineInfo
-from gpudeck.services.text import printable
+from gpudeck.app.screens.keys import help_group, key_hints
+from gpudeck.app.screens.shown import engine_view, engine_words, next_step, occupants, plan_title, plan_words
+from gpudeck.app.state import DeckState
 from gpudeck.widgets.board.board import Board
 from gpudeck.widgets.cards.box_cards import BoxCards
+from gpudeck.widgets.cards.rows import ONE_ROW_WIDTH
 from gpudeck.widgets.chat import ChatPane
 from gpudeck.widgets.chat_input import ChatInput
-from gpudeck.widgets.engine_list import EngineList, EngineView
-from gpudeck.widgets.glyphs import Glyphs
+from gpudeck.widgets.engine_list import EngineList
+from gpudeck.widgets.glyphs import Glyphs, joined
 from gpudeck.widgets.header import DeckHeader, HeaderFacts
 from gpudeck.widgets.help_page import HelpGroup
+from gpudeck.widgets.key_bar import KeyBar
 from gpudeck.widgets.log_pane import LogPane
+from gpudeck.widgets.pane_tabs import PaneTabs
 from gpudeck.widgets.strip import CardStrip
 from gpudeck.widgets.topology import Topology
-from gpudeck.widgets.verdict import Verdict, counted, verdict_words
+from gpudeck.widgets.verdict import Verdict
 
 # Where a reading older than this is shown with its age: two beats were missed.
 STALE_S = 3.0
 
-_MAXIMIZABLE = ("box", "links", "plan", "engines", "log", "chat")
+# The frames on the screen, and the pane that each belongs to.
+_FRAMES = {"box": "box", "links": "box", "plan": "board", "engines": "engines", "log": "log", "chat": "chat"}
+
+UNFOLDED = 4  # so many cards are wanted in full rather than beside their links
+FRAME = 2  # rows
 
 
 class Deck(Screen[None]):
-    ALLOW_IN_MAXIMIZED_VIEW = "DeckHeader, Footer"
+    ALLOW_IN_MAXIMIZED_VIEW = "DeckHeader, KeyBar"
     HORIZONTAL_BREAKPOINTS = [(0, "-compact"), (120, "-wide")]  # noqa: RUF012 (as Screen declares it)
 
     def __init__(self, glyphs: Glyphs, *, ascii_only: bool) -> None:
@@ -41,16 +50,19 @@ class Deck(Screen[None]):
         self._glyphs = glyphs
         self.header = DeckHeader(glyphs=glyphs, id="header")
         self.strip = CardStrip(glyphs=glyphs, id="cards-strip")
-        self.tabs = Tabs(*(Tab(pane.capitalize(), id=f"tab-{pane}") for pane in PANES), active="tab-board", id="panes")
+        self.tabs = PaneTabs(PANES, "board", id="panes")
         self.cards = BoxCards(glyphs=glyphs)
         self.topology = Topology(glyphs=glyphs)
         self.board = Board(glyphs=glyphs)
         self.verdict = Verdict(glyphs=glyphs, id="verdict-pane")
-        self.engine_list = EngineList(glyphs=glyphs, enter_does="its plan on the board")
+        self.engine_list = EngineList(glyphs=glyphs)
         self.log_pane = LogPane(glyphs=glyphs, id="log")
         self.chat = ChatPane(glyphs=glyphs, id="chat")
-        self.verdict_line = Static(id="verdict-line", markup=False)
+        self.standing_line = Static(id="standing", markup=False)
+        self._standing = ""
+        self.keys = KeyBar(id="keys")
         self._shown: DeckState | None = None
+        self._links_wanted: bool | None = None  # by the operator; None: where there is room
 
     def compose(self) -> ComposeResult:
         yield self.header
@@ -72,58 +84,106 @@ class Deck(Screen[None]):
             with Horizontal(id="lower"):
                 yield self.log_pane
                 yield self.chat
-        yield self.verdict_line
-        yield Footer(show_command_palette=False)
+        yield self.standing_line
+        yield self.keys
 
     def on_mount(self) -> None:
         for pane, title in (("box", "Box"), ("links", "Links"), ("plan", "Board"), ("engines", "Engines")):
             self.query_one(f"#{pane}").border_title = title
         self.board.focus()
+        self.bindings_updated_signal.subscribe(self, self._show_keys)
+
+    @property
+    def compact(self) -> bool:
+        """Whether one pane is shown at a time."""
+        return self.has_class("-compact")
 
     def open_pane(self, pane: str) -> None:
         """Show a pane (in compact: instead of the others) and give it the focus."""
         self.show_pane(pane)
         if self.maximized is not None:
             self.maximized = self.query_one(f"#{'plan' if pane == 'board' else pane}")
-        target: Widget = {
-            "box": self.cards,
-            "board": self.board,
-            "engines": self.engine_list,
-            "log": self.log_pane.view,
-            "chat": self.chat.query_one(ChatInput),
-        }[pane]
-        target.focus()
+        self._first_of(pane).focus()
 
     def toggle_maximized(self) -> None:
         """Give the focused pane the whole screen, or show all panes again."""
         if self.maximized is not None:
             self.minimize()
         elif self.focused is not None:
-            around = (self.focused, *self.focused.ancestors)
-            self.maximized = next(
-                (pane for pane in around if isinstance(pane, Widget) and pane.id in _MAXIMIZABLE), None
-            )
+            around = self.focused.ancestors_with_self
+            self.maximized = next((pane for pane in around if isinstance(pane, Widget) and pane.id in _FRAMES), None)
 
     def step_out(self) -> None:
         """Leave a field that takes every letter, so that the panel's keys are keys again."""
-        if self.has_class("-compact"):
+        if self.compact:
             self.tabs.focus()
         else:
             self.engine_list.focus()
 
     def show_pane(self, pane: str) -> None:
+        """Show a pane; in compact the focus goes into it, unless it moves along the tabs."""
         for other in PANES:
             self.set_class(other == pane, f"-show-{other}")
-        self.tabs.active = f"tab-{pane}"
+        self.tabs.turn_to(pane)
+        if self.compact and not self.tabs.has_focus and self._pane_of(self.focused) != pane:
+            self._first_of(pane).focus()
 
     def toggle_links(self) -> None:
-        links = self.query_one("#links")
-        links.display = not links.display
+        self._links_wanted = not self.has_class("-links")
+        self._fit_links()
+        if self.compact and self._links_wanted:
+            self.open_pane("box")
 
-    def on_tabs_tab_activated(self, event: Tabs.TabActivated) -> None:
-        pane = (event.tab.id or "").removeprefix("tab-")
-        if not self.has_class(f"-show-{pane}"):
-            self.open_pane(pane)
+    @on(Tabs.TabActivated)
+    def _tab_activated(self) -> None:
+        self.show_pane(self.tabs.pane)
+
+    @on(PaneTabs.Entered)
+    def _tab_entered(self) -> None:
+        self.open_pane(self.tabs.pane)
+
+    def on_resize(self) -> None:
+        pane = self._pane_of(self.focused)
+        if self.compact and pane is not None and not self.has_class(f"-show-{pane}"):
+            # It has just become narrow: go on where the operator was.
+            self.show_pane(pane)
+        self.call_after_refresh(self._fit_links)
+
+    def _first_of(self, pane: str) -> Widget:
+        """What takes the keys of a pane."""
+        widgets: dict[str, Widget] = {
+            "box": self.cards,
+            "board": self.board,
+            "engines": self.engine_list,
+            "log": self.log_pane.view,
+            "chat": self.chat.query_one(ChatInput),
+        }
+        return widgets[pane]
+
+    def _pane_of(self, widget: Widget | None) -> str | None:
+        """The pane that a widget stands in."""
+        above = [] if widget is None else [node.id for node in widget.ancestors_with_self]
+        return next((_FRAMES[name] for name in above if name in _FRAMES), None)
+
+    def _fit_links(self) -> None:
+        """Show the links where the cards have room beside them, or as the operator wants it."""
+        wanted, box = self._links_wanted, self._shown.box if self._shown else None
+        if wanted is None:
+            wanted = not self.compact and box is not None and self._room_for_links(len(box.gpus))
+        self.set_class(wanted, "-links")
+
+    def _room_for_links(self, cards: int) -> bool:
+        height = self.query_one("#left").size.height
+        rows = cards if self.cards.size.width >= ONE_ROW_WIDTH else 2 * cards
+        unfolded = 6 * cards - 1
+        return height >= (unfolded if cards <= UNFOLDED else rows) + cards + 1 + 2 * FRAME
+
+    def _show_keys(self, _screen: Screen[None]) -> None:
+        self.show_keys()
+
+    def show_keys(self) -> None:
+        """Show the keys that do something now."""
+        self.keys.show(*key_hints(self, self._shown))
 
     def help_groups(self, own: Sequence[BindingType]) -> tuple[HelpGroup, ...]:
         """Every key, the panel's own first and then pane by pane, for the help page."""
@@ -145,6 +205,7 @@ class Deck(Screen[None]):
         if state.box is not None and (before is None or before.box != state.box):
             self.board.show_box(state.box)
             self.topology.show(state.box)
+            self.call_after_refresh(self._fit_links)
         if before is None or before.snapshot is not state.snapshot or before.trouble != state.trouble:
             self.show_box(state, now)
         if before is None or before.draft is not state.draft:
@@ -158,6 +219,10 @@ class Deck(Screen[None]):
             self._show_chat_target(state)
         if before is None or before.selected != state.selected:
             self.log_pane.title_for(state.selected)
+        if before is None or occupants(before) != occupants(state):
+            self.board.show_occupants(occupants(state))
+        self._show_standing(state)
+        self.show_keys()
 
     def show_header(self, state: DeckState, clock: str, interval: float) -> None:
         box = state.box
@@ -187,69 +252,22 @@ class Deck(Screen[None]):
         strip.show(state.snapshot, stale=stale)
 
     def _show_draft(self, state: DeckState) -> None:
-        draft = state.draft
-        words = [draft.name, draft.model.name] if draft.model else ["no model yet: m chooses one"]
-        plan = self.query_one("#plan")
-        plan.border_title = Content("Board  " + "  ".join(printable(word) for word in words if word))
+        self.query_one("#plan").border_title = Content(plan_title(state, self._glyphs))
 
     def show_verdict(self, state: DeckState) -> None:
         """Show the verdict on what stands on the board, or the next step where nothing does."""
-        line = self.verdict_line
-        if not state.draft.placement.gpus:
-            hint = "Lift a card with space or the mouse and put it on the board; p proposes a placement."
-            self.verdict.show_hint(hint)
-            line.update(hint)
-            return
-        self.verdict.show(state.judgement)
-        line.update(self.verdict_words(state))
+        if state.draft.placement.gpus:
+            self.verdict.show(state.judgement)
+        else:
+            self.verdict.show_hint(next_step(state))
 
-    def verdict_words(self, state: DeckState) -> str:
-        """The verdict in one line: "▲ caution  2 warnings"."""
-        words, _style = verdict_words(state.judgement, self._glyphs)
-        return f"{words}  {counted(state.judgement)}"
+    def _show_standing(self, state: DeckState) -> None:
+        """In one line what other panes say at length."""
+        words = joined((engine_words(state, self._glyphs), plan_words(state, self._glyphs)), self._glyphs.dot)
+        if words != self._standing:
+            self._standing = words
+            self.standing_line.update(words)
 
     def _show_chat_target(self, state: DeckState) -> None:
         engine = state.engine
         self.chat.set_target(engine.unit.name if engine else "", ready=bool(engine and engine.ready))
-
-
-def help_group(title: str, bindings: Sequence[BindingType]) -> HelpGroup:
-    """The keys of one pane as the help page shows them."""
-    keys = []
-    for binding in Binding.make_bindings(bindings):
-        if binding.description:
-            keys.append((binding.key_display or binding.key.replace("_", " "), binding.description))
-    return HelpGroup(title, merged(keys))
-
-
-def merged(keys: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Several keys of one act as one line: "up, k"."""
-    acts: dict[str, list[str]] = {}
-    for key, act in keys:
-        acts.setdefault(act[0].upper() + act[1:], []).append(key)
-    return tuple((", ".join(dict.fromkeys(words)), act) for act, words in acts.items())
-
-
-def engine_view(info: EngineInfo) -> EngineView:
-    """An engine as its row shows it."""
-    unit, standing = info.unit, info.standing
-    spec = unit.spec
-    starting = info.word in ("starting", "restarting")
-    shape = ""
-    if spec is not None:
-        placement = spec.placement
-        copies = f"×DP{placement.replicas}" if placement.replicas > 1 else ""
-        shape = f"TP{placement.tensor_parallel_size}×PP{placement.pipeline_parallel_size}{copies}"
-    return EngineView(
-        name=unit.name,
-        unit=unit.unit,
-        state=info.word,
-        phase=standing.phase.value if starting else "",
-        progress_percent=standing.percent if starting else None,
-        port=spec.options.port if spec else None,
-        shape=shape,
-        gpus=spec.placement.gpus if spec else (),
-        detail=(standing.decisive_line or "") if info.word in ("failed", "restarting", "stopped") else "",
-        managed=unit.managed,
-        scope=unit.scope.value,
-    )

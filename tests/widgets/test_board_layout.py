@@ -56,8 +56,10 @@ def test_every_point_is_a_target() -> None:
     ("placement", "size", "across", "down"),
     [
         (Placement(((0,), (1,))), (57, 18), NARROW, FRAMED),
-        (Placement(((0, 1), (2, 3))), (120, 40), WIDE, FRAMED),
-        (Placement((tuple(range(8)), tuple(range(8, 16)))), (140, 40), WIDE, FLAT),
+        (Placement(((0, 1), (2, 3))), (100, 40), WIDE, FRAMED),
+        (Placement(((0, 1), (2, 3))), (120, 40), (35, *WIDE[1:]), FRAMED),
+        (Placement(((0, 1),)), (120, 40), (40, *WIDE[1:]), FRAMED),
+        (Placement((tuple(range(8)), tuple(range(8, 16)))), (100, 40), WIDE, FLAT),
     ],
 )
 def test_the_roomiest_sizes_that_fit(

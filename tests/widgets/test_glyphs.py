@@ -74,14 +74,17 @@ def test_states_have_signs_of_their_own(glyphs: Glyphs) -> None:
 @SETS
 @pytest.mark.parametrize("fraction", [-1.0, 0.0, 0.01, 0.5, 0.999, 1.0, 7.0])
 def test_a_bar_stays_in_its_width(glyphs: Glyphs, fraction: float) -> None:
-    assert len(glyphs.bar(fraction, 12)) <= 12
+    assert sum(map(len, glyphs.bar(fraction, 12))) == 12
+    assert glyphs.bar(fraction, 0) == ("", "")
 
 
-def test_a_bar_has_eighths() -> None:
+def test_a_bar_has_halves_and_a_little_is_not_nothing() -> None:
     glyphs = Glyphs.unicode()
-    assert glyphs.bar(0.5, 4) == "██"
-    assert glyphs.bar(1 / 32, 4) == "▏"
-    assert glyphs.bar(1, 4) == "████"
+    assert glyphs.bar(0.5, 4) == ("━━", "──")
+    assert glyphs.bar(0.4, 4) == ("━╾", "──")
+    assert glyphs.bar(0.001, 4) == ("╾", "───")
+    assert glyphs.bar(None, 4) == ("", "────")
+    assert glyphs.bar(1, 4) == ("━━━━", "")
 
 
 def test_a_sparkline_shows_the_latest_and_leaves_gaps() -> None:

@@ -73,6 +73,10 @@ def test_the_brief_form_puts_the_prefix_in_columns_and_leaves_the_message() -> N
     assert brief("INFO 03-11 15:03:12 [llm_engine.py:436] init engine took 9.80 seconds") == (
         "15:03:12 INFO    init engine took 9.80 seconds"
     )
+    # The HTTP server under the engine tells no time.
+    server = brief("(APIServer pid=71) INFO:     Application startup complete.")
+    assert server == "         INFO    APIServer  Application startup complete."
+    assert {part for part, _, _ in parts_of(server)} == {"time", "level", "worker"}
     for text in ("Traceback (most recent call last):", "INFO:     Application startup complete.", ""):
         assert brief(text) == text
 

@@ -8,7 +8,7 @@ from gpudeck.widgets.topology import Topology, matrix, slowest
 from tests.widgets.board_boxes import MIXED, uniform
 
 
-def cells(box: Box, width: int = 200) -> list[list[str]]:
+def cells(box: Box, width: int = 30) -> list[list[str]]:
     rows = ["".join(text for text, _ in line).split() for line in matrix(box, width)]
     return rows[: len(box.gpus) + 1]
 
@@ -26,6 +26,15 @@ def test_only_kinds_that_occur_are_explained() -> None:
     words = "\n".join("".join(text for text, _ in line) for line in matrix(MIXED, 80))
     assert "NV#" in words
     assert "PIX" not in words
+
+
+def test_the_legend_stands_beside_the_matrix_where_it_fits() -> None:
+    rows = ["".join(text for text, _ in line) for line in matrix(MIXED, 80)]
+    assert len(rows) == 4
+    assert "GPU0" in rows[1]
+    assert "bonded NVLinks" in rows[1]
+    assert all(len(row) <= 80 for row in rows)
+    assert len(matrix(MIXED, 40)) > 4
 
 
 async def test_a_matrix_wider_than_the_view_scrolls() -> None:

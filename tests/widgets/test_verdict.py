@@ -1,4 +1,4 @@
-"""The verdict in word and sign, the findings under a cursor, and the wish for a fix."""
+"""The verdict in word and sign, and the findings under a cursor."""
 
 from textual.app import App, ComposeResult
 
@@ -6,7 +6,6 @@ from gpudeck.services.plan.findings import Finding, Judgement, Severity
 from gpudeck.services.plan.types import Placement
 from gpudeck.widgets.glyphs import Glyphs
 from gpudeck.widgets.lines import width_of
-from gpudeck.widgets.messages import FixRequested
 from gpudeck.widgets.verdict import Verdict
 from tests.widgets.board_boxes import judge
 
@@ -19,16 +18,12 @@ class Shown(App[None]):
     def __init__(self, glyphs: Glyphs | None = None) -> None:
         super().__init__()
         self.verdict = Verdict(glyphs=glyphs)
-        self.asked: list[Finding] = []
 
     def compose(self) -> ComposeResult:
         yield self.verdict
 
     def on_mount(self) -> None:
         self.verdict.focus()
-
-    def on_fix_requested(self, message: FixRequested) -> None:
-        self.asked.append(message.finding)
 
 
 async def test_word_sign_and_memory() -> None:
@@ -57,16 +52,26 @@ async def test_findings_wrap_in_full_at_every_width() -> None:
         app = Shown()
 
 
-async def test_enter_asks_for_the_fix_of_the_chosen_finding() -> None:
+async def test_the_cursor_brings_its_finding_into_view() -> None:
     app = Shown()
-    async with app.run_test(size=(50, 6)) as pilot:
+    async with app.run_test(size=(40, 6)) as pilot:
         app.verdict.show(Judgement((ERROR, WARNING, NOTE)))
-        await pilot.press("enter", "down", "enter", "j", "enter", "down")
-        # The warning has no fix to ask for.
-        assert app.asked == [ERROR, NOTE]
+        await pilot.press("down", "j", "down")
+        assert app.verdict.chosen == NOTE
         assert app.verdict.scroll_offset.y > 0
         await pilot.press("k", "up")
+        assert app.verdict.chosen == ERROR
         assert app.verdict.scroll_offset.y == 0
+
+
+async def test_the_memory_stands_in_the_first_row_where_there_is_room() -> None:
+    for width, rows in ((90, 1), (40, 2)):
+        app = Shown()
+        async with app.run_test(size=(width, 12)):
+            app.verdict.show(judge(Placement(((0,),))))
+            assert app.verdict.plain.startswith("● ready")
+            assert "KV cache 11,000 tokens" in app.verdict.plain
+            assert len(app.verdict.lines) == rows
 
 
 async def test_the_cursor_stays_with_its_rule_while_the_plan_changes() -> None:

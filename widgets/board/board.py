@@ -19,7 +19,7 @@ from gpudeck.services.text import printable
 from gpudeck.widgets.board.ghost import DragGhost
 from gpudeck.widgets.board.previews import Judge, Previews
 from gpudeck.widgets.board.scene import Scene
-from gpudeck.widgets.board.status import status_lines
+from gpudeck.widgets.board.status import status_line
 from gpudeck.widgets.board.surface import Surface
 from gpudeck.widgets.board.views import StatusView
 from gpudeck.widgets.glyphs import Glyphs
@@ -376,6 +376,6 @@ class Board(Widget, can_focus=True):
             occupants=self._occupants,
         )
         self._surface.draw(scene)
-        self._status.show_lines(status_lines(scene, self._status.room.width))
+        self._status.show_lines([status_line(scene, self._status.room.width)])
         if self._drag is not None and self._pointer is not None:
             self._ghost.show(self._drag, scene)

@@ -29,6 +29,8 @@ class Density:
 
 
 WIDE = (28, 5, 8)
+WIDEST = 40
+NEW_STAGE = 28
 NARROW = (22, 1, 6)  # two stages stand beside the pool on 80 columns
 FRAMED = (5, 2, True)
 FLAT = (2, 2, False)
@@ -39,6 +41,10 @@ def density_for(placement: Placement, width: int, height: int) -> Density:
     stages, ranks = max(len(placement.stages), 1), max(placement.tensor_parallel_size, 1)
     card_width, lead, gap = WIDE
     across = WIDE if lead + stages * (card_width + gap) <= width else NARROW
+    if across is WIDE:
+        # What is left over makes the bars longer, but not before the place for a new stage can tell what it would make.
+        share = (width - lead - NEW_STAGE) // stages - gap
+        across = (min(max(share, card_width), WIDEST), lead, gap)
     card_height, head, _ = FRAMED
     # The place for the next card is to be seen as well.
     down = FRAMED if head + ranks * (card_height + 1) + 3 <= height else FLAT

@@ -71,5 +71,5 @@ class PoolView(PageView):
 
 class StatusView(LineView, can_focus=False):
     DEFAULT_CSS = """
-    StatusView { dock: bottom; height: 2; width: 100%; overflow: hidden; }
+    StatusView { dock: bottom; height: 1; width: 100%; overflow: hidden; }
     """

@@ -212,4 +212,4 @@ class BoxCards(LineView):
 
 
 def _greyed(line: Line) -> Line:
-    return tuple((text, "muted track" if "track" in names else "muted") for text, names in line)
+    return tuple((text, "muted") for text, _ in line)

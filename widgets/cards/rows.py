@@ -36,10 +36,9 @@ class CardView:
 
 
 def meter(fraction: float | None, width: int, style: str, glyphs: Glyphs) -> Line:
-    """A bar on its track; an unknown fraction leaves the track empty."""
-    filled = "" if fraction is None else glyphs.bar(fraction, width)
-    rest = glyphs.fill[0] * (width - len(filled))
-    return ((filled, f"{style} track"), (rest, "faint track"))
+    """A bar; an unknown fraction leaves it empty."""
+    filled, rest = glyphs.bar(fraction, width)
+    return ((filled, style), (rest, "faint"))
 
 
 def full(card: CardView, width: int) -> list[Line]:

@@ -1,0 +1,78 @@
+"""What of the state each part of the screen shows, in words; pure."""
+
+from gpudeck.app.state import DeckState, EngineInfo
+from gpudeck.services.text import printable
+from gpudeck.widgets.engine_list import EngineView, state_sign
+from gpudeck.widgets.glyphs import Glyphs, gib, joined
+from gpudeck.widgets.verdict import counted, verdict_words
+
+
+def plan_title(state: DeckState, glyphs: Glyphs) -> str:
+    """`Board  chat · gemma-3-12b-it`: the engine's name and its model's, once where they are the same."""
+    draft = state.draft
+    model = draft.model.name if draft.model else ""
+    names = dict.fromkeys(printable(name) for name in (draft.name, model))
+    return f"Board  {joined(names, glyphs.dot)}" if model else "Board  no model yet"
+
+
+def next_step(state: DeckState) -> str:
+    """What to do while nothing stands on the board."""
+    if state.draft.model is None:
+        return "Choose a model: m. Then p proposes a placement, or you drag cards into stages yourself."
+    return "Lift a card with Space or the mouse and drop it on a stage; p proposes a placement."
+
+
+def plan_words(state: DeckState, glyphs: Glyphs) -> str:
+    """The verdict in a line, "plan ▲ caution, 2 warnings", or the next step where nothing is planned."""
+    if not state.draft.placement.gpus:
+        return next_step(state)
+    words, _style = verdict_words(state.judgement, glyphs)
+    count = counted(state.judgement)
+    return f"plan {words}, {count}" if count else f"plan {words}"
+
+
+def engine_words(state: DeckState, glyphs: Glyphs) -> str:
+    """The selected engine in a line, "◐ gemma starting · loading weights"; empty where there is none."""
+    if state.engine is None:
+        return ""
+    view = engine_view(state.engine)
+    phase = f"{view.phase} {view.progress_percent:.0f} %" if view.progress_percent is not None else view.phase
+    return joined((f"{state_sign(view.state, glyphs)} {printable(view.name)} {view.state}", phase), glyphs.dot)
+
+
+def occupants(state: DeckState) -> dict[int, str]:
+    """Who else holds memory on each card, `coder 13.9 GiB`; the drafted engine's own processes do not count."""
+    held: dict[int, str] = {}
+    for reading in state.snapshot.readings if state.snapshot else ():
+        own = state.draft.name
+        others = [process for process in reading.processes if not own or process.engine != own]
+        if others:
+            names = dict.fromkeys(process.engine or process.name for process in others)
+            size = sum(process.memory_bytes or 0 for process in others)
+            held[reading.gpu] = f"{', '.join(names)} {gib(size)} GiB"
+    return held
+
+
+def engine_view(info: EngineInfo) -> EngineView:
+    """An engine as its row shows it."""
+    unit, standing = info.unit, info.standing
+    spec = unit.spec
+    starting = info.word in ("starting", "restarting")
+    shape = ""
+    if spec is not None:
+        placement = spec.placement
+        copies = f"×DP{placement.replicas}" if placement.replicas > 1 else ""
+        shape = f"TP{placement.tensor_parallel_size}×PP{placement.pipeline_parallel_size}{copies}"
+    return EngineView(
+        name=unit.name,
+        unit=unit.unit,
+        state=info.word,
+        phase=standing.phase.value if starting else "",
+        progress_percent=standing.percent if starting else None,
+        port=spec.options.port if spec else None,
+        shape=shape,
+        gpus=spec.placement.gpus if spec else (),
+        detail=(standing.decisive_line or "") if info.word in ("failed", "restarting", "stopped") else "",
+        managed=unit.managed,
+        scope=unit.scope.value,
+    )

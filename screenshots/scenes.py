@@ -1,0 +1,76 @@
+"""The pictures: what is to be seen on each, and what a person does to get there."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from gpudeck.services.plan.dragging import NewStage, Rank
+from gpudeck.services.plan.findings import VerdictState
+from screenshots.stage import Stage
+
+WIDE = (200, 50)
+COMPACT = (80, 24)
+SMALL_MODEL = "demo-llama-3.1-8b"
+LARGE_MODEL = "demo-qwen2.5-14b"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    columns: int
+    rows: int
+    play: Callable[[Stage], Awaitable[None]]
+    box: str = "mixed"
+
+
+async def serving(stage: Stage) -> None:
+    """Two cards as one TP group serve; two questions were answered."""
+    await two_cards_in_a_group(stage)
+    await stage.start()
+    await stage.press("c")
+    await stage.ask("What are you, and where do you run?")
+    await stage.ask("How many requests fit at once?")
+    await stage.clear_notices()
+    # Their load is in the cards' history by now.
+    await stage.seconds(1.5)
+
+
+async def dragging(stage: Stage) -> None:
+    """A second card over the group of a first; every target says what a drop would make."""
+    await stage.choose_model(LARGE_MODEL)
+    await stage.carry(1, NewStage(0))
+    await stage.drop()
+    await stage.carry(2, Rank(0, 1))
+
+
+async def blocked(stage: Stage) -> None:
+    """All three cards in one TP group: the heads do not divide, and the group is of two kinds."""
+    await two_cards_in_a_group(stage)
+    await stage.carry(0, Rank(0, 2))
+    await stage.drop()
+    await stage.until(lambda: stage.panel.state.judgement.state is VerdictState.BLOCKED, "blocked verdict")
+
+
+async def compact_board(stage: Stage) -> None:
+    await two_cards_in_a_group(stage)
+    await stage.clear_notices()
+
+
+async def compact_log(stage: Stage) -> None:
+    await two_cards_in_a_group(stage)
+    await stage.start()
+    await stage.clear_notices()
+
+
+async def two_cards_in_a_group(stage: Stage) -> None:
+    await stage.choose_model(LARGE_MODEL)
+    for gpu, target in ((1, NewStage(0)), (2, Rank(0, 1))):
+        await stage.carry(gpu, target)
+        await stage.drop()
+
+
+SCENES = {
+    "panel-wide": Scene(*WIDE, serving),
+    "dragging": Scene(*WIDE, dragging),
+    "blocked": Scene(*WIDE, blocked),
+    "compact-board": Scene(*COMPACT, compact_board),
+    "compact-log": Scene(*COMPACT, compact_log),
+}
