@@ -8,6 +8,7 @@ import pytest
 from gpudeck.app.programs import EngineProgram
 from gpudeck.services.engine import choose
 from gpudeck.services.engine.types import Runner
+from gpudeck.services.plan.types import EngineOptions
 from gpudeck.widgets.confirm import Confirm
 from gpudeck.widgets.unit_preview import UnitPreview
 from tests.app.panels import COMPACT, Desk, demo, panel
@@ -22,10 +23,10 @@ def runner(home: Path) -> Runner:
     return choose.open_runner(demo=True)
 
 
-def small(folder: Path, name: str, runner: Runner, script: str = "echo up; exec sleep 1000", **more: object) -> None:
+def small(folder: Path, name: str, runner: Runner, script: str = "echo up; exec sleep 1000") -> None:
     """An engine that is installed, its program a shell script."""
     folder.mkdir(exist_ok=True)
-    runner.install(engine(folder, name, script, **more))
+    runner.install(engine(folder, name, script, options=EngineOptions(port=free_port())))
 
 
 async def select(desk: Desk, name: str) -> None:

@@ -139,7 +139,7 @@ async def test_a_unit_that_others_wrote_is_shown_and_kept(home: Path) -> None:
 
 
 async def test_an_engine_that_dies_at_once(home: Path, runner: Runner, tmp_path: Path) -> None:
-    small(tmp_path / "a", "dies", runner, "echo RuntimeError: no such device; exit 3", environment=())
+    small(tmp_path / "a", "dies", runner, "echo RuntimeError: no such device; exit 3")
     async with panel(demo()) as desk:
         await select(desk, "dies")
         await desk.press("s")

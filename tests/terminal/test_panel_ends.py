@@ -16,7 +16,7 @@ from tests.services.box.boxes import busy, pair
 
 pytestmark = [pytest.mark.terminal, pytest.mark.timeout(120)]
 
-# A panel that waits for something leaves in a second or so; a machine under load takes longer, one that waits never ends.
+# A panel leaves in a second or so, on a machine under load it takes longer, and one that waits for a driver never does.
 PATIENCE_S = 20
 
 
