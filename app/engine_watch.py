@@ -51,7 +51,11 @@ class EngineWatch(PlanActs):
 
     @on(UnitChanged)
     def _unit_changed(self, message: UnitChanged) -> None:
+        name = message.unit.name
+        before = self.state.engines.get(name)
         self.change(states.with_unit(self.state, message.unit))
+        if before and not before.busy and message.unit.active == "failed" != before.unit.active:
+            self._say_failed(name)
         self._tend_engines()
 
     @on(ActBegan)
@@ -68,6 +72,13 @@ class EngineWatch(PlanActs):
             self.say(f"{message.name} is removed.")
         elif message.doing == "stopping":
             self.say(f"{message.name} is stopped; none of its processes is left.")
+        else:
+            engine = self.state.engines.get(message.name)
+            if engine and engine.unit.active == "failed":
+                self._say_failed(message.name)
+
+    def _say_failed(self, name: str) -> None:
+        self.say(f"{name} failed. {self.state.engines[name].why}".rstrip(), "error")
 
     @on(EngineHighlighted)
     def _engine_highlighted(self, message: EngineHighlighted) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from gpudeck.app.programs import EngineProgram
 from gpudeck.services.box.types import MIB, Box, Snapshot
+from gpudeck.services.engine.ending import how_it_ended
 from gpudeck.services.engine.phases import Standing
 from gpudeck.services.engine.types import UnitState
 from gpudeck.services.models.types import ModelFacts
@@ -47,6 +48,13 @@ class EngineInfo:
     ready: bool = False
     served: tuple[str, ...] = ()  # model names that /v1/models lists
     busy: str | None = None  # what the panel is doing to it: "stopping"
+
+    @property
+    def why(self) -> str:
+        """Why it does not run, by its log and else by its runner; "" where nothing is wrong.  Foreign text."""
+        if self.word not in ("failed", "restarting", "stopped"):
+            return ""
+        return self.standing.decisive_line or (how_it_ended(self.unit) if self.word != "stopped" else "")
 
     @property
     def word(self) -> str:

@@ -72,7 +72,7 @@ def engine_view(info: EngineInfo) -> EngineView:
         port=spec.options.port if spec else None,
         shape=shape,
         gpus=spec.placement.gpus if spec else (),
-        detail=(standing.decisive_line or "") if info.word in ("failed", "restarting", "stopped") else "",
+        detail=info.why,
         managed=unit.managed,
         scope=unit.scope.value,
     )

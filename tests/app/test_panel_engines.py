@@ -23,10 +23,10 @@ def runner(home: Path) -> Runner:
     return choose.open_runner(demo=True)
 
 
-def small(folder: Path, name: str, runner: Runner, script: str = "echo up; exec sleep 1000") -> None:
+def small(folder: Path, name: str, runner: Runner, script: str = "echo up; exec sleep 1000", port: int = 0) -> None:
     """An engine that is installed, its program a shell script."""
     folder.mkdir(exist_ok=True)
-    runner.install(engine(folder, name, script, options=EngineOptions(port=free_port())))
+    runner.install(engine(folder, name, script, options=EngineOptions(port=port or free_port())))
 
 
 async def select(desk: Desk, name: str) -> None:

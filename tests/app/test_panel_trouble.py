@@ -144,6 +144,7 @@ async def test_an_engine_that_dies_at_once(home: Path, runner: Runner, tmp_path:
         await select(desk, "dies")
         await desk.press("s")
         await desk.is_("dies", "failed")
+        await desk.hears("dies failed. It ended with exit status 3")
         await desk.sees("RuntimeError: no such device")
         await works(desk)
 

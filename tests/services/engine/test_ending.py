@@ -1,0 +1,30 @@
+"""How an ended run is told."""
+
+import pytest
+
+from gpudeck.services.engine.ending import how_it_ended
+from gpudeck.services.engine.types import Scope, UnitState
+
+
+@pytest.mark.parametrize(
+    ("result", "status", "said"),
+    [
+        ("success", 0, ""),
+        ("", None, ""),
+        ("exit-code", 3, "exit status 3"),
+        ("signal", 9, "SIGKILL, as the kernel does"),
+        ("signal", 137, "SIGKILL, as the kernel does"),
+        ("core-dump", 128 + 11, "killed by SIGSEGV."),
+        ("signal", 128 + 77, "signal 77"),
+        ("oom-kill", 137, "memory ran out"),
+        ("timeout", 15, "longer to start or stop"),
+        ("start-limit-hit", 1, "too often"),
+        ("watchdog", 6, "It failed (watchdog)."),
+        ("exit-code", None, "It failed (exit-code)."),
+    ],
+)
+def test_each_result_is_a_sentence(result: str, status: int | None, said: str) -> None:
+    unit = UnitState("x", "vllm-x.service", Scope.SYSTEM, True, "failed", result=result, exit_status=status)
+    sentence = how_it_ended(unit)
+    assert said in sentence
+    assert sentence == "" or sentence.endswith(".")
