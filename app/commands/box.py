@@ -16,7 +16,7 @@ from gpudeck.services.box.recording import Recording
 from gpudeck.services.box.report import box_document
 from gpudeck.services.box.reporttext import box_text
 from gpudeck.services.box.sampler import Sampler, read_once
-from gpudeck.services.box.types import BoxSource, Snapshot
+from gpudeck.services.box.types import BoxSource, Demand, Snapshot
 from gpudeck.services.errors import OperatorError
 
 
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     source = box_source(args)
     if args.record and not os.access(Path(args.record).absolute().parent, os.W_OK):
         raise OperatorError(f"{args.record} can not be written: there is no such folder, or you may not write there.")
-    snapshots = _watched(source) if args.watch else iter([read_once(source)])
+    snapshots = _watched(source) if args.watch else iter([read_once(source, Demand.ALL)])
     recording: Recording | None = None
     try:
         with suppress(KeyboardInterrupt):

@@ -40,7 +40,6 @@ MODES = {
     "compute": Field(Text(), "compute mode"),
     "persistence": Field(Truth(), "persistence mode"),
     "display_active": Field(Truth(), "whether a desktop runs on it"),
-    "display_attached": Field(Truth(), "whether a monitor is connected"),
     "fabric": Field(Text(), "state of the NVSwitch fabric; CUDA needs completed"),
 }
 LANE_READING = {
@@ -72,6 +71,7 @@ PROCESS = Record(
         "dp_rank": Field(RANK, "data-parallel copy"),
         "started_at": Field(Number(0, 1e12), "when it began, seconds since the epoch"),
         "mig": Field(COUNT, "the GPU instance that it runs in"),
+        "command": Field(Text(most=4096), "its command line, without keys and passwords"),
     },
     "A process on a card",
 )

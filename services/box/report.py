@@ -155,6 +155,7 @@ def _process_document(process: GpuProcess, everyone: list[GpuProcess]) -> dict[s
     return {
         "pid": process.pid,
         "name": process.name,
+        "command": process.command,
         "user": process.user,
         "started_at": None if process.started_at is None else _time(process.started_at),
         "memory_bytes": process.memory_bytes,

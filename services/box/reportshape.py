@@ -75,6 +75,7 @@ _PROCESS = Record(
     {
         "pid": Field(COUNT, "process id", required=True),
         "name": Field(Text(), "process title or name", required=True),
+        "command": _told(Text(most=4096), "its command line, without keys and passwords"),
         "user": _told(Text(), "its user"),
         "started_at": _told(Text(), "when it began, ISO 8601 in UTC"),
         "memory_bytes": _told(COUNT, "memory held on this card; null where NVML can not tell"),

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from gpudeck.services.box.types import BoxSource, Snapshot
+from gpudeck.services.box.types import BoxSource, Demand, Snapshot
 from gpudeck.services.errors import OperatorError
 
 RETRY_S = 3.0  # between two tries to open a box that could not be read
@@ -17,8 +17,7 @@ class Sampler:
 
     `deliver` is called on the sampler's own thread, with a Snapshot, or with an OperatorError when the box can not be
     read; the same error is not delivered twice in a row, and opening is tried again every RETRY_S, so that a driver
-    that comes back is found.  How old the last snapshot is tells `Snapshot.at`: while a driver call hangs nothing is
-    delivered.
+    that comes back is found.
     """
 
     def __init__(
@@ -27,11 +26,13 @@ class Sampler:
         deliver: Callable[[Snapshot | OperatorError], None],
         interval: float = 1.0,
         retry: float = RETRY_S,
+        demand: Demand = Demand.ALL,
     ) -> None:
         self._source = source
         self._deliver = deliver
         self._interval = interval
         self._retry = retry
+        self._demand = demand
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._told: str | None = None  # the error that was delivered last, until a read succeeds
@@ -46,6 +47,18 @@ class Sampler:
     def interval(self, seconds: float) -> None:
         self._interval = seconds
         self._wake.set()
+
+    @property
+    def demand(self) -> Demand:
+        """What is looked at, and so read; may be set while it runs, from any thread."""
+        return self._demand
+
+    @demand.setter
+    def demand(self, demand: Demand) -> None:
+        more = demand & ~self._demand
+        self._demand = demand
+        if more:
+            self._wake.set()  # what is newly looked at should not wait for the next beat
 
     def start(self) -> None:
         """Begin.  A sampler runs once."""
@@ -86,7 +99,7 @@ class Sampler:
     def _read_until_stopped(self) -> None:
         due = time.monotonic()
         while not self._stopped.is_set():
-            snapshot = self._source.read()
+            snapshot = self._source.read(self._demand)
             if self._stopped.is_set():
                 return
             self._deliver(snapshot)
@@ -109,13 +122,13 @@ class Sampler:
             self._deliver(error)
 
 
-def read_once(source: BoxSource) -> Snapshot:
-    """One snapshot.  Raises OperatorError.
+def read_once(source: BoxSource, demand: Demand = Demand.NOTHING) -> Snapshot:
+    """One snapshot, with what `demand` adds to it.  Raises OperatorError.
 
     It is read on a thread, so that Ctrl-C ends a command even while a driver call hangs.
     """
     outcomes: SimpleQueue[Snapshot | OperatorError] = SimpleQueue()
-    sampler = Sampler(source, outcomes.put, interval=3600.0)
+    sampler = Sampler(source, outcomes.put, interval=3600.0, demand=demand)
     sampler.start()
     try:
         outcome = outcomes.get()

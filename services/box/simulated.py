@@ -49,7 +49,7 @@ class SimulatedSource:
         self._read_at = self._clock()
         return self._file.box
 
-    def read(self, demand: Demand = Demand.ALL) -> Snapshot:
+    def read(self, demand: Demand = Demand.ALL) -> Snapshot:  # noqa: ARG002
         now = self._clock()
         loads = read_loads(self._loads) if self._loads else ()
         share = 1 - math.exp(-max(now - self._read_at, 0.0) / _WARMING_S)

@@ -189,7 +189,6 @@ class Modes:
     compute: str | None = None  # "default", "exclusive process", "exclusive thread", "prohibited"
     persistence: bool | None = None
     display_active: bool | None = None  # a desktop runs on it
-    display_attached: bool | None = None
     fabric: str | None = None  # NVSwitch fabric: "completed", "in progress", "not started"; CUDA needs "completed"
 
 

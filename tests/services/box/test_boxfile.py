@@ -170,7 +170,14 @@ def test_a_recording_comes_back_as_it_was(tmp_path: Path) -> None:
     worker = GpuProcess(4711, "VLLM::Worker_TP0", 29 * MIB + 1, "vllm", "gemma", tp_rank=0, pp_rank=0)
     first, lost = busy(0, worker), Reading(1, fault="GPU 1 has fallen off the bus.")
     file = BoxFile(
-        Box((card(0), card(1, memory_bytes=40 * MIB + 1)), (Link(0, 1, "NV12"),), "box", "580", "13.0", 7 * MIB),
+        Box(
+            (card(0), card(1, memory_bytes=40 * MIB + 1, memory_reserved_bytes=None)),
+            (Link(0, 1, "NV12"),),
+            "box",
+            "580",
+            "13.0",
+            7 * MIB,
+        ),
         (first, Reading(1, memory_used_bytes=1, memory_free_bytes=40 * MIB)),
         (Frame(0.0, (first, lost)), Frame(1.5, (busy(0), busy(1)))),
         recorded_at=1.7e9,

@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from gpudeck.services.box.nvml import REOPEN_S, NvmlSource
-from gpudeck.services.box.types import GIB, Box, GpuProcess, Link, Reading
+from gpudeck.services.box.nvml import NvmlSource
+from gpudeck.services.box.nvml.source import REOPEN_S
+from gpudeck.services.box.types import GIB, Box, GpuProcess, Link, NvLink, Reading
 from gpudeck.services.errors import OperatorError
 from tests.rigs.fakenvml.fixtures import FakeNvml
 from tests.services.box.boxes import busy, card, pair
@@ -39,7 +41,8 @@ def source(clock: Clock) -> Iterator[NvmlSource]:
 def test_facts_and_readings_are_those_of_the_box(fake_nvml: FakeNvml, source: NvmlSource) -> None:
     fake_nvml(pair(), READINGS)
     box = source.open()
-    assert box.gpus == pair().gpus
+    assert tuple(replace(gpu, nvlinks=()) for gpu in box.gpus) == pair().gpus
+    assert box.gpus[0].nvlinks == tuple(NvLink(lane, True, 3, 25.0, "gpu", 1, "00000000:11:00.0") for lane in range(12))
     assert box.links == pair().links
     assert (box.driver, box.cuda, box.faults) == ("580.95.05", "13.0", ())
     assert box.host_memory_bytes
@@ -118,8 +121,10 @@ def test_a_driver_without_the_calls_that_cuda_14_removes(fake_nvml: FakeNvml, so
 def test_a_card_with_unified_memory_has_the_hosts(fake_nvml: FakeNvml, source: NvmlSource) -> None:
     fake_nvml(Box((card(0),)), (), **{"gpu.0.memory": "!NOT_SUPPORTED"})
     box = source.open()
-    assert box.gpus[0].memory_bytes == box.host_memory_bytes
-    assert source.read().readings[0].memory_used_bytes is None
+    gpu, reading = box.gpus[0], source.read().readings[0]
+    assert (gpu.memory_bytes, gpu.unified_memory) == (box.host_memory_bytes, True)
+    assert (reading.memory_used_bytes or 0) + (reading.memory_free_bytes or 0) == box.host_memory_bytes
+    assert reading.memory_reserved_bytes is None
 
 
 def test_a_lost_card_tells_its_fault_while_the_others_go_on(

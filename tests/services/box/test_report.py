@@ -42,6 +42,7 @@ def test_the_words_of_the_design_are_in_the_document() -> None:
         {
             "pid": 101,
             "name": "VLLM::Worker",
+            "command": None,
             "user": "vllm",
             "started_at": None,
             "memory_bytes": 1,

@@ -1,11 +1,12 @@
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from queue import Queue
 
 import pytest
 
-from gpudeck.services.box.nvml import NvmlSource
+from gpudeck.services.box.nvml import NvmlSource, sweep
 from gpudeck.services.box.sampler import Sampler, read_once
 from gpudeck.services.box.types import Box, Demand, Snapshot
 from gpudeck.services.errors import OperatorError
@@ -22,6 +23,13 @@ def until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.005)
+
+
+def until_snapshot(outcomes: Outcomes, true: Callable[[Snapshot], bool]) -> Snapshot:
+    deadline = time.monotonic() + PATIENCE_S
+    while not true(snapshot := next_snapshot(outcomes)):
+        assert time.monotonic() < deadline
+    return snapshot
 
 
 def box_threads() -> int:
@@ -79,29 +87,83 @@ def test_a_driver_that_goes_and_comes_back_is_told_once_and_found(fake_nvml: Fak
     sampler.stop()
 
 
-def test_stop_does_not_wait_for_a_call_that_hangs(fake_nvml: FakeNvml) -> None:
+def gpu_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("gpudeck-")]
+
+
+def test_a_card_that_hangs_shows_its_age_while_the_others_go_on_and_stop_waits_for_nothing(
+    fake_nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(sweep, "HANGS_S", 0.2)
     playing = fake_nvml(pair(), READINGS)
-    delivered: list[Snapshot | OperatorError] = []
-
-    def age() -> float:
-        last = delivered[-1]
-        assert isinstance(last, Snapshot)
-        return time.time() - last.at
-
-    sampler = Sampler(NvmlSource(), delivered.append, interval=0.01)
+    outcomes: Outcomes = Queue()
+    sampler = Sampler(NvmlSource(), outcomes.put, interval=0.01)
     sampler.start()
-    until(lambda: bool(delivered))
-    playing.change({"gpu.1.utilization.delay_us": str(600_000_000)})
-    until(lambda: age() > 0.5)  # fifty beats without a reading: it hangs
-    stopping = threading.Thread(target=sampler.stop)
-    stopping.start()
-    stopping.join(PATIENCE_S)
-    assert not stopping.is_alive()
-    assert box_threads() == 1
-    before = len(delivered)
+    next_snapshot(outcomes)
+    playing.change({"gpu.1.utilization.delay_us": str(600_000_000), "gpu.0.temperature.0": "77"})
+
+    hung = until_snapshot(outcomes, lambda snapshot: snapshot.readings[1].fault is not None)
+    well, ill = hung.readings
+    assert (well.temperature_c, well.fault) == (77, None)
+    assert hung.age_of(well, hung.at) < 0.1
+    assert hung.age_of(ill, hung.at) > 0.2
+    assert ill == replace(READINGS[1], fault=ill.fault)
+    assert "does not answer" in (ill.fault or "")
+    assert [event.text for event in hung.events] == [ill.fault]
+
+    sampler.stop()
+    until(lambda: gpu_threads() == ["gpudeck-gpu1"])  # what hangs is left alone
+    outcomes = Queue()
     playing.change({"gpu.1.utilization.delay_us": None})
-    until(lambda: box_threads() == 0)
-    assert len(delivered) == before
+    until(lambda: gpu_threads() == [])
+    assert outcomes.empty()
+
+
+def test_a_card_that_answers_again_after_hanging_is_fresh(fake_nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(sweep, "HANGS_S", 0.1)
+    playing = fake_nvml(pair(), READINGS)
+    outcomes: Outcomes = Queue()
+    sampler = Sampler(NvmlSource(), outcomes.put, interval=0.01)
+    sampler.start()
+    next_snapshot(outcomes)
+    playing.change({"gpu.1.delay_us": str(600_000_000)})
+    until_snapshot(outcomes, lambda snapshot: snapshot.readings[1].fault is not None)
+    playing.change({"gpu.1.delay_us": None, "gpu.1.temperature.0": "50"})
+    back = until_snapshot(outcomes, lambda snapshot: snapshot.readings[1].temperature_c == 50)
+    assert back.readings[1].fault is None
+    assert back.events[-1].text == "GPU 1 answers again."
+    sampler.stop()
+    until(lambda: gpu_threads() == [])
+
+
+@pytest.mark.parametrize("hanging", ["init", "gpu.0.handle"])
+def test_an_opening_that_hangs_is_left_to_itself(fake_nvml: FakeNvml, hanging: str) -> None:
+    playing = fake_nvml(pair(), READINGS, **{f"{hanging}.delay_us": str(600_000_000)})
+    outcomes: Outcomes = Queue()
+    sampler = Sampler(NvmlSource(), outcomes.put, interval=0.01)
+    sampler.start()
+    until(lambda: "gpudeck-nvml" in gpu_threads())
+    sampler.stop()  # comes back, though the call does not
+    playing.change({f"{hanging}.delay_us": None})
+    until(lambda: gpu_threads() == [])
+    assert outcomes.empty()
+
+
+def test_what_is_newly_looked_at_is_read_at_once(fake_nvml: FakeNvml) -> None:
+    fake_nvml(pair(), READINGS)
+    outcomes: Outcomes = Queue()
+    sampler = Sampler(NvmlSource(), outcomes.put, interval=3600, demand=Demand.NOTHING)
+    sampler.start()
+    first = next_snapshot(outcomes).readings[0]
+    assert (first.temperature_c, first.ecc, first.pcie_tx_bytes_s, first.pcie_gen) == (61, None, None, None)
+    sampler.demand = Demand.HEALTH
+    assert next_snapshot(outcomes).readings[0].ecc == READINGS[0].ecc
+    sampler.demand = Demand.NOTHING
+    sampler.demand = Demand.ALL
+    assert until_snapshot(outcomes, lambda snapshot: snapshot.readings == READINGS)
+    sampler.stop()
 
 
 class Defective:
@@ -127,7 +189,8 @@ def test_a_defect_is_told_and_does_not_end_the_thread_in_silence() -> None:
 
 def test_read_once_gives_a_snapshot_or_the_refusal(fake_nvml: FakeNvml) -> None:
     playing = fake_nvml(pair(), READINGS)
-    assert read_once(NvmlSource()).readings == READINGS
+    assert read_once(NvmlSource(), Demand.ALL).readings == READINGS
+    assert read_once(NvmlSource()).readings[0].temperature_c == READINGS[0].temperature_c
     playing.change({"init": "!NO_PERMISSION"})
     with pytest.raises(OperatorError, match="may not open"):
         read_once(NvmlSource())

@@ -107,6 +107,13 @@ static int refresh(void) { /* with the mutex held; 0 when there is a description
     return 0;
 }
 
+static int slow(void) { /* whether anything is slow, by the file as it is now */
+    pthread_mutex_lock(&mutex);
+    int result = !refresh() && any_delay;
+    pthread_mutex_unlock(&mutex);
+    return result;
+}
+
 static int look(const char *key, char *out, size_t size) {
     pthread_mutex_lock(&mutex);
     int result = refresh() ? DRIVER_NOT_LOADED : NOT_SUPPORTED;
@@ -138,7 +145,7 @@ static void wait_for(const char *key) {
     struct timespec begin, now;
     snprintf(delay_key, sizeof delay_key, "%s.delay_us", key);
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    while (any_delay && look(delay_key, value, sizeof value) == SUCCESS) {
+    while (slow() && look(delay_key, value, sizeof value) == SUCCESS) {
         clock_gettime(CLOCK_MONOTONIC, &now);
         long long left = atoll(value) - (now.tv_sec - begin.tv_sec) * 1000000LL - (now.tv_nsec - begin.tv_nsec) / 1000;
         if (left <= 0) return;

@@ -1,4 +1,5 @@
-/* Who is on a card: `processes` and `graphics` are lists of pid:bytes, bytes "-" where NVML can not tell. */
+/* Who is on a card: `processes` and `graphics` are lists of pid:bytes or, in MIG mode, pid:bytes:instance; bytes are "-"
+ * where NVML can not tell.  `details` and `details_graphics` are what the call of CUDA 14 answers. */
 #include "fake.h"
 
 #include <stdlib.h>
@@ -25,10 +26,11 @@ static int list(device *d, u32 *count, process *out, const char *key) {
     for (; *at && found < most; found++) {
         u32 pid = strtoul(at, &at, 10);
         at += *at == ':';
-        u64 bytes = *at == '-' ? NOT_AVAILABLE : strtoull(at, &at, 10);
+        u64 bytes = *at == '-' ? (at++, NOT_AVAILABLE) : strtoull(at, &at, 10);
+        u32 instance = *at == ':' ? strtoul(at + 1, &at, 10) : ~0u;
         at += strcspn(at, " ");
         at += strspn(at, " ");
-        if (out && found < room) out[found] = (process){pid, bytes, ~0u, ~0u};
+        if (out && found < room) out[found] = (process){pid, bytes, instance, instance};
     }
     *count = found;
     return found > room ? INSUFFICIENT_SIZE : SUCCESS;
@@ -41,6 +43,31 @@ int nvmlDeviceGetGraphicsRunningProcesses_v3(device *d, u32 *count, process *out
 }
 int nvmlDeviceGetMPSComputeRunningProcesses_v3(device *d, u32 *count, process *out) {
     return list(d, count, out, "mps");
+}
+
+typedef struct {
+    u32 pid;
+    u64 bytes;
+    u32 gpu_instance, compute_instance;
+    u64 protected_bytes;
+} process_detail;
+typedef struct {
+    u32 version, mode, count;
+    process_detail *out;
+} detail_list;
+int nvmlDeviceGetRunningProcessDetailList(device *d, detail_list *list_of) {
+    process found[512];
+    u32 count = 512, room = list_of->out ? list_of->count : 0;
+    const char *key = list_of->mode == 1 ? "details_graphics" : "details";
+    char unused[8];
+    int result = ask(d, unused, sizeof unused, "%s", key);
+    if (result != SUCCESS) return result;
+    result = list(d, &count, found, key);
+    if (result != SUCCESS) return result;
+    for (u32 i = 0; i < count && i < room; i++)
+        list_of->out[i] = (process_detail){found[i].pid, found[i].bytes, found[i].gpu_instance, found[i].compute_instance, 0};
+    list_of->count = count;
+    return count > room ? INSUFFICIENT_SIZE : SUCCESS;
 }
 
 typedef struct {

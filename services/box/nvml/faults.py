@@ -9,16 +9,23 @@ class CardError(Exception):
     """A card that can not be read now; the text is the sentence for the operator."""
 
 
-# What a call answers that this card or driver will never answer: it is not asked again.
-def never_answered(nvml: Any) -> tuple[type[Exception], ...]:
-    return (
-        nvml.NVMLError_NotSupported,
-        nvml.NVMLError_FunctionNotFound,
-        nvml.NVMLError_ArgumentVersionMismatch,
-        nvml.NVMLError_InvalidArgument,
-        nvml.NVMLError_NoPermission,
-        nvml.NVMLError_Deprecated,
+def never_codes(nvml: Any) -> frozenset[int]:
+    """What a call answers that this card or driver will never answer: it is not asked again."""
+    return frozenset(
+        (
+            nvml.NVML_ERROR_NOT_SUPPORTED,
+            nvml.NVML_ERROR_FUNCTION_NOT_FOUND,
+            nvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
+            nvml.NVML_ERROR_INVALID_ARGUMENT,
+            nvml.NVML_ERROR_NO_PERMISSION,
+            nvml.NVML_ERROR_DEPRECATED,
+        )
     )
+
+
+def never_answered(nvml: Any) -> tuple[type[Exception], ...]:
+    """The same as pynvml raises it."""
+    return tuple(type(nvml.NVMLError(code)) for code in sorted(never_codes(nvml)))
 
 
 def card_fault(nvml: Any, index: int, error: Exception) -> CardError | None:
