@@ -85,7 +85,7 @@ async def test_models_with_evil_names(home: Path, tmp_path: Path, size: tuple[in
 @pytest.mark.parametrize("size", [WIDE, COMPACT], ids=["wide", "compact"])
 async def test_a_log_with_evil_lines(home: Path, runner: Runner, tmp_path: Path, size: tuple[int, int]) -> None:
     script = tmp_path / "evil.log"
-    script.write_text(f"ERROR RuntimeError: {EVIL}\nRuntimeError: {EVIL}\n")
+    script.write_text(f"Traceback (most recent call last):\n  x\nRuntimeError: {EVIL}\n")
     small(tmp_path / "a", "evil", runner, f"cat {script}; exit 3")
     async with panel(demo(), size) as desk:
         await select(desk, "evil")
@@ -95,7 +95,7 @@ async def test_a_log_with_evil_lines(home: Path, runner: Runner, tmp_path: Path,
         await desk.sees("[red]x[/red] [/] [@click=app.quit]y[/]")
         obeys_nothing(desk)
         await desk.press("3")
-        await desk.sees("RuntimeError")
+        await desk.sees("RuntimeError: [red]x[/red]")
         obeys_nothing(desk)
 
 
