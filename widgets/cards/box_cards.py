@@ -1,7 +1,5 @@
 """Every card of the box in one scrolling view."""
 
-from collections import deque
-from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events
@@ -11,15 +9,17 @@ from textual.geometry import Offset
 from gpudeck.services.box.types import Reading, Snapshot
 from gpudeck.services.text import printable
 from gpudeck.widgets.cards import rows
+from gpudeck.widgets.cards.density import Block, blocks
+from gpudeck.widgets.cards.facts import links_in_short
+from gpudeck.widgets.cards.trend import Trend
 from gpudeck.widgets.glyphs import Glyphs, wrap
-from gpudeck.widgets.lines import Line, LineView, under
+from gpudeck.widgets.lines import Line, LineView
 from gpudeck.widgets.messages import CardChosen, CardDragged
-
-HISTORY = 64  # readings that the sparkline can look back on
 
 
 class BoxCards(LineView):
-    """The cards live: full where they all fit, else a row or two each with the chosen one unfolded.
+    """The cards live: full where they all fit, on a wide pane a row each and one for each process; else a row or two
+    each with the chosen one unfolded.
 
     Moving the cursor shows nothing else; Space or Enter on a card, or a click on the chosen one, posts `CardChosen`.
     """
@@ -53,7 +53,8 @@ class BoxCards(LineView):
         self._snapshot: Snapshot | None = None
         self._stale: float | None = None
         self._trouble: str | None = None
-        self._history: dict[int, deque[float | None]] = {}
+        self._history: dict[int, Trend] = {}
+        self._links: dict[int, str] = {}  # told once for each box
         self._chosen: int | None = None
         self._pressed: tuple[int, Offset] | None = None  # a card under the pressed button, and where that was
         self._owners: list[int | None] = []  # the card that each row belongs to
@@ -65,11 +66,13 @@ class BoxCards(LineView):
 
     def show(self, snapshot: Snapshot, *, stale: float | None = None) -> None:
         """Show a snapshot; `stale` is its age in seconds where it is older than it should be."""
+        if self._snapshot is None or snapshot.box is not self._snapshot.box:
+            self._links = {gpu.index: links_in_short(snapshot.box, gpu, self._glyphs) for gpu in snapshot.box.gpus}
         if self._snapshot is None or snapshot.at != self._snapshot.at:
             for reading in snapshot.readings:
-                past = self._history.setdefault(reading.gpu, deque(maxlen=HISTORY))
                 value = reading.utilization_percent
-                past.append(None if value is None else value / 100)
+                past = self._history.setdefault(reading.gpu, Trend())
+                past.add(snapshot.at, None if value is None else value / 100)
         self._snapshot, self._stale, self._trouble = snapshot, stale, None
         indices = [gpu.index for gpu in snapshot.box.gpus]
         if self._chosen not in indices:
@@ -180,7 +183,7 @@ class BoxCards(LineView):
             return []
         return wrap(text, width)
 
-    def _blocks(self, width: int, height: int) -> list[tuple[int, list[Line]]]:
+    def _blocks(self, width: int, height: int) -> list[Block]:
         """The rows of each card, at the density that the room allows."""
         snapshot = self._snapshot
         if snapshot is None:
@@ -190,25 +193,15 @@ class BoxCards(LineView):
                 snapshot.box,
                 gpu,
                 snapshot.reading(gpu.index) or Reading(gpu.index),
-                tuple(self._history.get(gpu.index, ())),
+                self._history[gpu.index].means if gpu.index in self._history else (),
                 chosen=self.has_focus and gpu.index == self._chosen,
                 glyphs=self._glyphs,
+                at=snapshot.at,
+                links=self._links.get(gpu.index, ""),
             )
             for gpu in snapshot.box.gpus
         ]
-        unfolded = [(view.gpu.index, rows.full(view, width)) for view in views]
-        if sum(len(block) + 1 for _, block in unfolded) - 1 <= height or len(views) == 1:
-            return [
-                (gpu, block if number == len(views) - 1 else [*block, ()])
-                for number, (gpu, block) in enumerate(unfolded)
-            ]
-        short: Callable[[rows.CardView, int], list[Line]] = (
-            rows.one_row if width >= rows.ONE_ROW_WIDTH else rows.two_rows
-        )
-        return [
-            (gpu, [under(line, "cursor", width) for line in block] if view.chosen else short(view, width))
-            for (gpu, block), view in zip(unfolded, views, strict=True)
-        ]
+        return blocks(views, width, height)
 
 
 def _greyed(line: Line) -> Line:

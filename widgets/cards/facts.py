@@ -28,6 +28,17 @@ def process_in_short(process: GpuProcess, glyphs: Glyphs) -> str:
     return joined((printable(process.engine), stage, rank), glyphs.dot)
 
 
+def age(process: GpuProcess, now: float) -> str:
+    """How long a process has run, in its largest unit: `40 s`, `12 min`, `3 h`, `9 d`; nothing where it is not told."""
+    if process.started_at is None or not now:
+        return ""
+    seconds = max(now - process.started_at, 0)
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length:.0f} {unit}"
+    return f"{seconds // 10 * 10:.0f} s"
+
+
 def holders(reading: Reading) -> str:
     """The names of all who hold memory on a card, each once."""
     return ", ".join(dict.fromkeys(printable(process.engine or process.name) for process in reading.processes))

@@ -1,4 +1,4 @@
-"""One card as rows of text, at three densities; pure."""
+"""One card as rows of text, at four densities; pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from gpudeck.widgets.cards import facts
 from gpudeck.widgets.glyphs import Glyphs, card_name, gib, joined, wrap
 from gpudeck.widgets.lines import Line, spread, width_of
 
-ONE_ROW_WIDTH = 76  # cells that a card needs to be told on a single row
+ONE_ROW_WIDTH = 70  # cells that a card needs to be told on a single row
 ROOM_FOR_WORDS = 36  # cells below which figures stand without their words
 MOST_PROCESSES = 4
 INDENT = "    "
@@ -25,6 +25,8 @@ class CardView:
     history: Sequence[float | None]
     chosen: bool
     glyphs: Glyphs
+    at: float = 0.0  # when it was read, seconds since the epoch
+    links: str = ""  # where its NVLinks lead, or its place on the bus
 
     @property
     def edge(self) -> tuple[str, str]:
@@ -47,7 +49,7 @@ def full(card: CardView, width: int) -> list[Line]:
     facts_right = joined(
         (
             str(gpu.compute_capability),
-            facts.links_in_short(card.box, gpu, glyphs),
+            card.links,
         ),
         glyphs.dot,
     )
@@ -115,6 +117,32 @@ def one_row(card: CardView, width: int) -> list[Line]:
         (f"{'n/a' if reading.power_w is None else format(reading.power_w, '.0f'):>4} W ", "muted"),
     )
     return [(*row, *_remarks(card, width - width_of(row)))]
+
+
+def bare_row(card: CardView, width: int) -> list[Line]:
+    """A card on a single row of a narrow pane: who it is, what it does, what it holds."""
+    glyphs, gpu, reading = card.glyphs, card.gpu, card.reading
+    memory = f"{gib(reading.memory_used_bytes)}/{gib(gpu.memory_bytes)}"
+    spare = width - 4 - 7 - 1 - len(memory)  # for the name and the bar
+    bar_width = min(10, spare - 15) if spare >= 18 else 0
+    name = glyphs.fit(card_name(printable(gpu.name)), spare - bar_width)
+    if reading.fault is not None:
+        name = glyphs.cut(card_name(printable(gpu.name)), 14)
+        room = width - 4 - len(name) - 3
+        fault = f" {glyphs.blocked} {glyphs.cut(printable(reading.fault), room)}"
+        return [(card.edge, card.number, (name, "strong"), (fault, "error"))]
+    brake = glyphs.caution if reading.throttle_reasons else " "
+    return [
+        (
+            card.edge,
+            card.number,
+            (name, "strong"),
+            (brake, "warning"),
+            (f"{facts.percent(reading.utilization_percent):>5} ", "text"),
+            *meter(facts.share(reading, gpu), bar_width, "soft", glyphs),
+            (f" {memory}", "text"),
+        )
+    ]
 
 
 def two_rows(card: CardView, width: int) -> list[Line]:
