@@ -78,7 +78,7 @@ class Panel(ChatActs):
         self.show_header()
         self._sampler.start()
         self.engine_desk.open()
-        self.set_interval(0.1, self.drain_logs)
+        self._drain = self.set_interval(0.1, self.drain_logs)
         self.set_interval(1.0, self._tick)
 
     def on_unmount(self) -> None:
@@ -86,13 +86,23 @@ class Panel(ChatActs):
         self.engine_desk.close()
 
     def _tick(self) -> None:
+        # Ten looks a second at logs that nobody follows would be a tenth of what the panel costs at rest.
+        if self.engine_desk.following:
+            self._drain.resume()
+        else:
+            self._drain.pause()
+        snapshot = self.state.snapshot
+        if snapshot is not None and time.time() - snapshot.at <= INTERVAL_S * 2:
+            return
         self.show_header()
-        if self.state.snapshot and time.time() - self.state.snapshot.at > INTERVAL_S * 2:
+        if snapshot is not None:
             self.deck.show_box(self.state, time.time())
 
     @on(BoxArrived)
     def _box_arrived(self) -> None:
         value = self._box_slot.take()
+        # With the snapshot, so that both make one frame.
+        self.show_header()
         if isinstance(value, Snapshot):
             before = self.state
             state = replace(before, snapshot=value, trouble=None)
