@@ -7,7 +7,7 @@ no Textual.
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from importlib import import_module
 
 from gpudeck.app.commands.common import add_box_options
 
@@ -28,7 +28,6 @@ COMMANDS = {
     "chat": "a test prompt, streamed",
     "doctor": "what works here and what does not",
 }
-
 
 # Commands that plan an engine: what stands behind their -- goes to vLLM as it is.
 _PLANNING = ("plan", "unit", "install")
@@ -70,13 +69,27 @@ def _demo_spelled_out(word: str) -> str:
     return "--demo=mixed" if word in ("--demo", "--demo=") else word
 
 
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for: reading the package's metadata takes as long as all the rest."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
+        super().__init__(option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, help=help)
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, option: str | None = None
+    ) -> None:
+        from importlib import metadata
+
+        parser.exit(0, f"gpudeck {metadata.version('gpudeck')}\n")
+
+
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="gpudeck",
         description="A terminal control panel for a GPU inference box.  Without a command it opens the panel.",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"gpudeck {metadata.version('gpudeck')}")
+    parser.add_argument("--version", action=_Version, help="show the version and exit")
     parser.set_defaults(demo=None, box_file=None, plain=False)
     add_box_options(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
