@@ -40,6 +40,12 @@ def run(argv: Sequence[str]) -> int:
     parser = _parser(arguments)
     args = parser.parse_args(arguments)
     args.extra = passed_on
+    if args.version:
+        # Looked up only here: reading a distribution's metadata takes as long as all the rest.
+        from importlib import metadata
+
+        print(f"gpudeck {metadata.version('gpudeck')}")  # noqa: T201
+        return 0
     if args.demo and args.box_file:
         parser.error("--demo and --box are two boxes: give one of them")
     if args.command is None:
@@ -69,27 +75,13 @@ def _demo_spelled_out(word: str) -> str:
     return "--demo=mixed" if word in ("--demo", "--demo=") else word
 
 
-class _Version(argparse.Action):
-    """Looks the version up only when it is asked for: reading the package's metadata takes as long as all the rest."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
-        super().__init__(option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, help=help)
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, option: str | None = None
-    ) -> None:
-        from importlib import metadata
-
-        parser.exit(0, f"gpudeck {metadata.version('gpudeck')}\n")
-
-
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="gpudeck",
         description="A terminal control panel for a GPU inference box.  Without a command it opens the panel.",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action=_Version, help="show the version and exit")
+    parser.add_argument("--version", action="store_true", help="show the version and exit")
     parser.set_defaults(demo=None, box_file=None, plain=False)
     add_box_options(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
