@@ -100,7 +100,11 @@ async def test_ascii_only_draws_nothing_else(size: tuple[int, int]) -> None:
             await desk.press(key)
             odd = {letter for letter in desk.shown if not letter.isascii()}
             assert not odd, odd
-        await desk.press("escape")
+        await desk.press("escape", "x")
+        await desk.hears("There is no engine here yet")
+        await desk.sees("There is no engine here")
+        odd = {letter for letter in desk.shown if not letter.isascii()}
+        assert not odd, odd
         for key in ("m", "a", "v", "f1"):
             await desk.press(key)
             await desk.until(lambda: desk.panel.screen is not desk.panel.deck, f"dialog of {key}")
