@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from textual.app import App
+from textual.filter import LineFilter
 from textual.driver import Driver
 from textual.screen import Screen
 
@@ -19,6 +20,7 @@ from gpudeck.app.state import DeckState
 from gpudeck.services.box.types import BoxSource
 from gpudeck.services.engine.types import Runner
 from gpudeck.services.text import printable
+from gpudeck.widgets.ascii_only import AsciiOnly
 from gpudeck.widgets.glyphs import Glyphs
 
 INTERVAL_S = 1.0  # between two snapshots
@@ -68,6 +70,10 @@ class DeckApp(App[int]):
 
         if isinstance(self._driver, LeanDriver):
             self._driver.forget()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        own = [AsciiOnly()] if self.setup.ascii_only else []
+        return [*super().get_line_filters(), *own]
 
     def get_default_screen(self) -> Screen[None]:
         return self.deck

@@ -216,9 +216,9 @@ class ChatPane(Vertical):
         field.refresh_bindings()
         self.border_title = Content(f"Chat  {label}" if label else "Chat")
         if self.answering:
-            words = [f"answering{self._glyphs.ellipsis}", "Esc cancels"]
+            words = [f"answering{self._glyphs.ellipsis}"]
         elif self._ready:
-            words = ["Enter sends", "Ctrl+J new line", "Up earlier messages"]
+            words = ["Up: earlier messages"]
         else:
             words = [f"{label} is not ready" if label else "no engine"]
         self.border_subtitle = Content(joined(words, self._glyphs.dot))

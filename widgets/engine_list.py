@@ -28,7 +28,7 @@ _STYLES: Mapping[str, str] = {
 }
 _EMPTY = (
     "No vLLM engine on this box yet.",
-    "s starts the plan on the board; units that others wrote appear here too.",
+    "s starts the plan on the board. Others' units stand here too.",
 )
 
 

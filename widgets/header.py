@@ -62,8 +62,11 @@ def header_parts(facts: HeaderFacts, glyphs: Glyphs, width: int) -> tuple[str, s
     }
     right = {"rate": facts.rate, "clock": facts.clock}
     room = width - cell_len(_NAME) - 3
-    for least in ("", "cuda", "driver", "rate", "runner", "clock", "gpus"):
-        if least in parts:
+    for least in ("", "cuda", "driver", "reason", "rate", "runner", "clock", "gpus"):
+        if least == "reason":
+            # "embedded: this machine was not booted with systemd" is told whole by `gpudeck doctor`.
+            parts["runner"] = parts["runner"].partition(":")[0]
+        elif least in parts:
             parts[least] = ""
         if least in right:
             right[least] = ""

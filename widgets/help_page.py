@@ -13,7 +13,7 @@ from textual.widgets import Static
 from gpudeck.widgets.dialog import Dialog
 from gpudeck.widgets.glyphs import Glyphs
 
-_KEY_WIDTH = 14
+_KEY_WIDTH = 18
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ class KeyHint:
 
     @property
     def words(self) -> tuple[str, str]:
-        return key_words(self.key), self.does[:1].upper() + self.does[1:]
+        return key_words(self.key), self.does[:1].lower() + self.does[1:]
 
     @property
     def width(self) -> int:

@@ -174,7 +174,7 @@ class Deck(Screen[None]):
 
     def _room_for_links(self, cards: int) -> bool:
         height = self.query_one("#left").size.height
-        rows = cards if self.cards.size.width >= ONE_ROW_WIDTH else 2 * cards
+        rows = cards if self.cards.room.width >= ONE_ROW_WIDTH else 2 * cards
         unfolded = 6 * cards - 1
         return height >= (unfolded if cards <= UNFOLDED else rows) + cards + 1 + 2 * FRAME
 
@@ -186,14 +186,14 @@ class Deck(Screen[None]):
         self.keys.show(*key_hints(self, self._shown))
 
     def help_groups(self, own: Sequence[BindingType]) -> tuple[HelpGroup, ...]:
-        """Every key, the panel's own first and then pane by pane, for the help page."""
+        """Every key for the help page: the panel's own first, then pane by pane, those with the most first."""
         panes: tuple[tuple[str, Widget], ...] = (
-            ("Box", self.cards),
             ("Board", self.board),
-            ("Verdict", self.verdict),
-            ("Engines", self.engine_list),
             ("Log", self.log_pane.view),
             ("Chat", self.query_one(ChatInput)),
+            ("Box", self.cards),
+            ("Engines", self.engine_list),
+            ("Verdict", self.verdict),
         )
         return (help_group("Everywhere", own), *(help_group(title, widget.BINDINGS) for title, widget in panes))
 

@@ -13,6 +13,10 @@ from gpudeck.widgets.engine_list import EngineList
 from gpudeck.widgets.help_page import HelpGroup
 from gpudeck.widgets.key_bar import KeyHint, key_words
 
+_BOTH_WAYS = (
+    *(("Up", "Down"), ("Left", "Right"), ("First", "Last"), ("Oldest", "Newest"), ("Undo", "Redo")),
+    *(("Next hit", "Previous hit"), ("First error", "Next error")),
+)
 OF_THE_PANE = 2  # so many of the focused pane's keys go before the panel's
 
 
@@ -66,10 +70,15 @@ def _applies(action: str, state: DeckState | None, *, at_engines: bool) -> bool:
 
 
 def help_group(title: str, bindings: Sequence[BindingType]) -> HelpGroup:
-    """The keys of one pane as the help page shows them: several keys of one act on one line."""
+    """The keys of one pane as the help page shows them: one act, or an act and its reverse, a line."""
     acts: dict[str, list[str]] = {}
     for binding in Binding.make_bindings(bindings):
         if binding.description:
             act = binding.description[:1].upper() + binding.description[1:]
             acts.setdefault(act, []).append(key_words(binding.key))
+    for one, other in _BOTH_WAYS:
+        if one in acts and other in acts:
+            keys = [key for pair in zip(acts[one], acts.pop(other), strict=False) for key in pair]
+            act = f"{one} and {other.lower()}"
+            acts = {act if name == one else name: keys if name == one else said for name, said in acts.items()}
     return HelpGroup(title, tuple((", ".join(dict.fromkeys(keys)), act) for act, keys in acts.items()))

@@ -1,5 +1,7 @@
 """The header at every width."""
 
+from dataclasses import replace
+
 import pytest
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
@@ -43,3 +45,12 @@ async def test_foreign_names_are_not_read_as_markup() -> None:
         await pilot.pause()
         row = "".join(segment.text for segment in app.screen._compositor.render_strips()[0])
         assert "gpudeck   [red]b[/]^[[2J · 1 GPU" in row
+
+
+def test_the_runners_reason_goes_before_the_runner() -> None:
+    facts = replace(_FACTS, runner="embedded: This machine was not booted with systemd.")
+    left, _ = header_parts(facts, Glyphs.unicode(), 140)
+    assert left.endswith("embedded: This machine was not booted with systemd.")
+    left, right = header_parts(facts, Glyphs.unicode(), 78)
+    assert left == "box-01 · 4 GPUs · embedded"
+    assert right == "1 Hz  14:02:11"

@@ -166,6 +166,8 @@ class Board(Widget, can_focus=True):
             return self._drag is not None
         if action == "lift":
             return self._drag is None
+        if action == "to_pool":
+            return (self._chosen if self._drag is None else self._drag.gpu) in self.placement.gpus
         if action in ("undo", "redo", "replicas"):
             history = self._history
             able = {
@@ -349,6 +351,7 @@ class Board(Widget, can_focus=True):
         self._chosen = gpu
         self._draw()
         self._show_chosen()
+        self.refresh_bindings()
 
     def _show_chosen(self) -> None:
         if self._chosen is not None:

@@ -182,6 +182,8 @@ def _outline(sheet: Sheet, scene: Scene, layout: StagesLayout, target: Target, r
     else:
         sheet.frame(*region, scene.glyphs.solid if aimed else scene.glyphs.dashed, tint if aimed else "faint")
         sheet.put(region.x + 2, region.y, f" {scene.glyphs.plus} {words} ", f"{tint} strong" if aimed else tint)
+        if width_of(foretold) > region.width - 4:
+            foretold = scene.foretold(target)
         sheet.put_line(region.x + 2, region.y + region.height // 2, foretold)
     if aimed:
         sheet.wash(*region, scene.ground(target))
