@@ -58,7 +58,7 @@ class NvmlCard:
         self._traffic = Traffic(self._ask)
         self._lanes_up: tuple[int, ...] = ()
         self._health: Health | None = None
-        self._health_at = 0.0
+        self._health_at: float | None = None
         self._mig: bool | None = None
         self._links_at = 0.0
         self._unified = False
@@ -91,6 +91,7 @@ class NvmlCard:
             reading = self._read(demand)
         except CardError as fault:
             self.fault = str(fault)
+            self._health_at = None
             raise
         self.fault = None
         return reading
@@ -130,7 +131,7 @@ class NvmlCard:
         now = self._clock()
         if self.lanes and now - self._links_at >= LINKS_S:
             self._look_at_lanes()
-        if self._health_at == 0.0 or now - self._health_at >= HEALTH_S:
+        if self._health_at is None or now - self._health_at >= HEALTH_S:
             self._health_at = now
             self._look_at_mig()
             self._health = None

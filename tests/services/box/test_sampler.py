@@ -88,7 +88,8 @@ def test_a_driver_that_goes_and_comes_back_is_told_once_and_found(fake_nvml: Fak
 
 
 def gpu_threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("gpudeck-")]
+    ours = ("gpudeck-box", "gpudeck-gpu", "gpudeck-nvml", "gpudeck-events")
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith(ours)]
 
 
 def test_a_card_that_hangs_shows_its_age_while_the_others_go_on_and_stop_waits_for_nothing(
