@@ -48,6 +48,10 @@ def card_fault(nvml: Any, index: int, error: Exception) -> CardError | None:
     return None if sentence is None else CardError(sentence)
 
 
+def hangs(index: int) -> str:
+    return f"GPU {index} does not answer, a call to it hangs: look for its Xid in `dmesg`."
+
+
 def unopened_card(nvml: Any, index: int, error: Exception) -> str:
     """Why a card that the driver counts could not be opened."""
     if getattr(error, "value", None) == nvml.NVML_ERROR_NO_PERMISSION:

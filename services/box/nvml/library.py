@@ -41,8 +41,11 @@ class Library:
             except OperatorError:
                 return  # it was closed under us, or hangs
 
-    def end(self) -> None:
-        self._thread.end()
+    def end(self) -> bool:
+        """End its thread; False where a call hangs, and the thread must be asked again."""
+        if self._thread.idle:
+            self._thread.end()
+        return self._thread.idle
 
     def count(self) -> int:
         """How many cards the driver counts.  Raises OperatorError."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpudeck.services.box.links import CardLanes, link_matrix, nvlinks_of
 from gpudeck.services.box.nvml.card import NvmlCard, OpenedCard
-from gpudeck.services.box.nvml.faults import CardError
+from gpudeck.services.box.nvml.faults import CardError, hangs
 from gpudeck.services.box.nvml.lanes import Pair, resolved
 from gpudeck.services.box.own_thread import OwnThread, StillBusyError
 from gpudeck.services.box.types import Gpu, Link, PeerAccess
@@ -83,7 +83,7 @@ def open_cards(
         except CardError as fault:
             failed[index] = one.card.fault = str(fault)
         except StillBusyError:
-            failed[index] = one.card.fault = f"GPU {index} does not answer: opening it hangs; see `dmesg` for its Xid."
+            failed[index] = one.card.fault = hangs(index)
     _ask_for_pairs(threads, opened)
     return opened, failed
 

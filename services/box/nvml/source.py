@@ -8,7 +8,7 @@ from typing import Any
 
 from gpudeck.services.box.nvml.changes import lane_changes, membership_changes
 from gpudeck.services.box.nvml.events import EventLog, EventWatch
-from gpudeck.services.box.nvml.faults import library_error
+from gpudeck.services.box.nvml.faults import hangs, library_error
 from gpudeck.services.box.nvml.library import CARDS_FOLDER, OPEN_PATIENCE_S, Library
 from gpudeck.services.box.nvml.opening import CardThread, Opened, open_cards
 from gpudeck.services.box.nvml.sweep import Sweep
@@ -40,7 +40,7 @@ class NvmlSource:
         self._library: Library | None = None
         self._box: Box | None = None
         self._threads: dict[int, CardThread] = {}
-        self._left: list[CardThread] = []  # cards that hung when they were opened, and may still
+        self._left: list[CardThread] = []  # cards that hung and were let go; their calls may still be under way
         self._opened = Opened()
         self._sweep = Sweep()
         self._ill: set[int] = set()  # cards whose last reading was a fault
@@ -55,7 +55,8 @@ class NvmlSource:
         """Open the library and every card.  Raises OperatorError where there is no driver or no card."""
         self._ill, self._gone = set(), {}
         try:
-            self._library = Library(self._cards_folder)
+            # One that hung is asked again, not opened a second time beside itself.
+            self._library = self._library or Library(self._cards_folder)
             self._box = self._open_box(self._library, None)
         except BaseException:
             self.close()
@@ -77,11 +78,9 @@ class NvmlSource:
     def close(self) -> None:
         """Nothing that hangs is waited for: what it uses is left open to it."""
         self._let_go()
-        if self._library is not None:
-            self._library.end()
-        self._library = None
         self._box = None
-        self._left = []
+        if self._library is not None and self._library.end():
+            self._library = None
 
     def _let_go(self) -> None:
         """End every thread, and close the library unless a call to it hangs."""
@@ -96,35 +95,46 @@ class NvmlSource:
             self._library.close()
 
     def _open_box(self, library: Library, before: Box | None) -> Box:
-        """Known cards that can not be opened now stay in the box, with their fault, where none has moved up."""
         import psutil
 
         library.open()
         self._opened_at = self._census_at = self._clock()
         host_memory_bytes = psutil.virtual_memory().total
-        count = library.count()
-        threads = {index: CardThread(library.nvml, index, self._clock) for index in range(count)}
-        opened, failed = open_cards(threads, host_memory_bytes, self._patience)
-        known = self._opened.cards if before is not None and len(before.gpus) == count else {}
-        opened.keep(failed.keys() & known.keys(), self._opened)
-        self._threads = {index: one for index, one in threads.items() if index in opened.cards}
-        for index in failed.keys() & known.keys():
-            threads[index].card.uuid = known[index].gpu.uuid
-        self._left += [threads[index] for index in failed.keys() - known.keys()]
-        if not opened.cards:
-            raise _no_card(library.nvml, failed)
-        self._opened = opened
-        self._sweep = Sweep()
-        box = self._composed(library, host_memory_bytes, tuple(failed[index] for index in failed.keys() - known.keys()))
+        faults = self._open_cards(library, host_memory_bytes, before)
+        box = self._composed(library, host_memory_bytes, faults)
         if before is not None:
             self._tell_of_changes(before, box)
             box = replace(box, faults=(*box.faults, *self._gone.values()))
         self._census = library.census()
-        self._watch = EventWatch(
-            library.nvml, {index: one.card.handle for index, one in self._threads.items() if one.card.handle}, self._log
-        )
+        handles = {index: one.card.handle for index, one in self._threads.items() if one.card.handle}
+        self._watch = EventWatch(library.nvml, handles, self._log)
         self._watch.start()
         return box
+
+    def _open_cards(self, library: Library, host_memory_bytes: int, before: Box | None) -> tuple[str, ...]:
+        """Open every card; returns why some could not be opened.
+
+        Cards that were known before stay in the box all the same, with their fault, where none has moved up.
+        """
+        count = library.count()
+        hanging = {one.card.index for one in self._left if not one.thread.idle}
+        threads = {
+            index: CardThread(library.nvml, index, self._clock) for index in range(count) if index not in hanging
+        }
+        opened, failed = open_cards(threads, host_memory_bytes, self._patience)
+        known = self._opened.cards if before is not None and len(before.gpus) == count else {}
+        kept = failed.keys() & known.keys()
+        opened.keep(kept, self._opened)
+        for index in kept:
+            threads[index].card.uuid = known[index].gpu.uuid
+        self._threads = {index: threads[index] for index in sorted(opened.cards)}
+        self._left += [one for index, one in threads.items() if index not in self._threads]
+        self._opened = opened
+        self._sweep = Sweep(late={index for index in kept if not threads[index].thread.idle})
+        failed |= {index: hangs(index) for index in hanging}
+        if not opened.cards:
+            raise _no_card(library.nvml, failed)
+        return tuple(failed[index] for index in sorted(failed.keys() - kept))
 
     def _composed(self, library: Library, host_memory_bytes: int, faults: tuple[str, ...]) -> Box:
         name, driver, cuda = library.identity()

@@ -1,10 +1,10 @@
 """One reading of every card, each on its own thread: a card that is slow or hangs shows its last, with its age."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from gpudeck.services.box.nvml.faults import CardError
+from gpudeck.services.box.nvml.faults import CardError, hangs
 from gpudeck.services.box.nvml.opening import CardThread
 from gpudeck.services.box.own_thread import StillBusyError
 from gpudeck.services.box.types import Demand, Reading
@@ -17,9 +17,9 @@ HANGS_S = 5.0  # a call that takes longer hangs
 class Sweep:
     """Reads the cards again and again, and keeps each card's last reading."""
 
-    def __init__(self) -> None:
+    def __init__(self, late: Collection[int] = ()) -> None:
         self._last: dict[int, Reading] = {}
-        self._late: set[int] = set()  # cards that are not waited for
+        self._late = set(late)  # cards that are not waited for
 
     @property
     def late(self) -> bool:
@@ -55,7 +55,7 @@ class Sweep:
 
     def _last_of(self, index: int, busy_s: float) -> Reading:
         """What a card that does not answer showed last; once it hangs, with that fault."""
-        last = self._last.get(index, Reading(index, fault=f"GPU {index} does not answer: a call to it hangs."))
+        last = self._last.get(index, Reading(index, fault=hangs(index)))
         if busy_s < HANGS_S or last.fault:
             return last
-        return replace(last, fault=f"GPU {index} does not answer: a call to it hangs, and its readings are old.")
+        return replace(last, fault=hangs(index))

@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from gpudeck.services.box.nvml import NvmlSource
+from gpudeck.services.box.nvml import NvmlSource, library
 from gpudeck.services.box.nvml.source import CENSUS_S, REOPEN_S
 from gpudeck.services.box.types import Box, Link, Reading, Severity
 from gpudeck.services.errors import OperatorError
@@ -145,7 +147,7 @@ def test_a_card_that_hangs_at_opening_keeps_none_waiting_and_joins_when_it_answe
     playing = fake_nvml(pair(), READINGS, **{"gpu.1.name.delay_us": "600000000"})
     box = source.open()
     assert [gpu.index for gpu in box.gpus] == [0]
-    assert "GPU 1 does not answer: opening it hangs" in box.faults[0]
+    assert "GPU 1 does not answer" in box.faults[0]
     clock.now += REOPEN_S
     assert source.read().readings == READINGS[:1]  # the library is not closed under the call that hangs
     playing.change({"gpu.1.name.delay_us": None})
@@ -157,6 +159,45 @@ def test_a_card_that_hangs_at_opening_keeps_none_waiting_and_joins_when_it_answe
             break
     assert joined
     source.close()
+
+
+def test_a_card_that_hangs_at_every_opening_costs_one_thread(
+    fake_nvml: FakeNvml, clock: Clock, cards_folder: Path
+) -> None:
+    source = NvmlSource(clock, cards_folder=cards_folder, patience=0.05)
+    playing = fake_nvml(Box((card(0),)), (), **{"gpu.0.name.delay_us": "600000000"})
+    for _ in range(5):
+        with pytest.raises(OperatorError, match="GPU 0 does not answer"):
+            source.open()
+    assert sum(thread.name == "gpudeck-gpu0" for thread in threading.enumerate()) == 1
+    playing.change({"gpu.0.name.delay_us": None})
+    deadline = time.monotonic() + 20
+    while any(thread.name == "gpudeck-gpu0" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    assert source.open().gpus[0].name == card(0).name
+    source.close()
+
+
+def test_a_library_that_hangs_at_every_opening_costs_one_thread(
+    fake_nvml: FakeNvml, source: NvmlSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "OPEN_PATIENCE_S", 0.05)
+    playing = fake_nvml(pair(), READINGS, **{"init.delay_us": "600000000"})
+    for _ in range(5):
+        with pytest.raises(OperatorError, match="The NVIDIA driver does not answer"):
+            source.open()
+    assert sum(thread.name == "gpudeck-nvml" for thread in threading.enumerate()) == 1
+    playing.change({"init.delay_us": None})
+    monkeypatch.undo()
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            source.open()
+            break
+        except OperatorError:
+            assert time.monotonic() < deadline
+    assert source.read().readings == READINGS
 
 
 THREE = Box((card(0), card(1), card(2)), (Link(0, 1, "NV12"), Link(0, 2, "SYS"), Link(1, 2, "SYS")))
