@@ -1,4 +1,4 @@
-"""The shapes of the JSON documents that `gpudeck engines`, `status` and `doctor` print."""
+"""The shapes of the JSON documents that `gpudeck engines` and `status` print."""
 
 from gpudeck.services.box.limits import MAX_INDEX
 from gpudeck.services.box.shape import Field, Flag, Listing, OrNull, Record, Shape, Text, Whole
@@ -49,32 +49,8 @@ ENGINES_DOCUMENT = Record(
     {"engines": Field(Listing(ENGINE_DOCUMENT, _MANY), "every engine on the box, by name", required=True)}
 )
 
-DOCTOR_DOCUMENT = Record(
-    {
-        "checks": Field(
-            Listing(
-                Record(
-                    {
-                        "part": Field(Text(), "what was looked at", required=True),
-                        "health": Field(
-                            Text("ok|less|missing", "a health"),
-                            "ok; less: gpudeck works without it; missing: something needed is not there",
-                            required=True,
-                        ),
-                        "says": Field(Text(most=_SENTENCE), "what that means and what to do", required=True),
-                    }
-                ),
-                _MANY,
-            ),
-            "one a part, in the order in which they would be mended",
-            required=True,
-        )
-    }
-)
-
 # What docs/ publishes: file name → shape and title.
 PUBLISHED: dict[str, tuple[Shape, str]] = {
     "engines-command.schema.json": (ENGINES_DOCUMENT, "gpudeck engines --json"),
     "status-command.schema.json": (ENGINE_DOCUMENT, "gpudeck status --json"),
-    "doctor-command.schema.json": (DOCTOR_DOCUMENT, "gpudeck doctor --json"),
 }

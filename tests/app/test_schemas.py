@@ -7,9 +7,9 @@ import pytest
 
 from gpudeck.app.commands.engines import document
 from gpudeck.services.box.shape import ShapeError
-from gpudeck.services.engine.reportshape import ENGINE_DOCUMENT, PUBLISHED
+from gpudeck.services.engine.reportshape import ENGINE_DOCUMENT
 from gpudeck.services.engine.types import Scope, UnitState
-from tests.app.write_schemas import DOCS, schema_text
+from tests.app.write_schemas import DOCS, PUBLISHED, schema_text
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
