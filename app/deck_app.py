@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from textual.app import App
-from textual.filter import LineFilter
 from textual.driver import Driver
+from textual.filter import LineFilter
 from textual.screen import Screen
 
 from gpudeck.app.engine_desk import EngineDesk

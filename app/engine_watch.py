@@ -1,6 +1,7 @@
 """What engines do by themselves: their states by signal, their phases from the log, their readiness from the port."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import replace
 from importlib import import_module
 
@@ -17,6 +18,7 @@ from gpudeck.app.messages import (
     UnitsArrived,
 )
 from gpudeck.app.plan_acts import PlanActs
+from gpudeck.app.state import DeckState
 from gpudeck.services.engine.phases import PhaseTracker
 from gpudeck.services.engine.types import LogLine
 from gpudeck.services.errors import OperatorError
@@ -29,6 +31,7 @@ class EngineWatch(PlanActs):
         self._trackers: dict[str, PhaseTracker] = {}
         self._runs: dict[str, int | None] = {}  # the main pid whose log is being read
         self._in_log: str | None = None  # the engine whose lines stand in the log pane
+        self._begun: set[str] = set()  # started; how that went is told by the units that arrive next
         self._asked: dict[str, int] = {}  # the main pid that is being asked, or was, whether it answers
 
     # -- what the desk reports
@@ -46,16 +49,24 @@ class EngineWatch(PlanActs):
 
     @on(UnitsArrived)
     def _units_arrived(self, message: UnitsArrived) -> None:
-        self.change(states.with_units(self.state, message.units))
-        self._tend_engines()
+        begun, self._begun = self._begun, set()
+        self._take_units(states.with_units(self.state, message.units), begun)
 
     @on(UnitChanged)
     def _unit_changed(self, message: UnitChanged) -> None:
-        name = message.unit.name
-        before = self.state.engines.get(name)
-        self.change(states.with_unit(self.state, message.unit))
-        if before and not before.busy and message.unit.active == "failed" != before.unit.active:
-            self._say_failed(name)
+        self._take_units(states.with_unit(self.state, message.unit))
+
+    def _take_units(self, state: DeckState, begun: Collection[str] = ()) -> None:
+        """Show what changed of the engines; one that failed is told, also where it had failed before it was `begun`."""
+        before = self.state.engines
+        self.change(state)
+        for name, info in state.engines.items():
+            known = before.get(name)
+            if info.unit.active != "failed" or known is None or known.busy:
+                continue
+            if known.unit.active != "failed" or name in begun:
+                self._begun.discard(name)
+                self.say(f"{name} failed. {info.why}".rstrip(), "error")
         self._tend_engines()
 
     @on(ActBegan)
@@ -73,12 +84,7 @@ class EngineWatch(PlanActs):
         elif message.doing == "stopping":
             self.say(f"{message.name} is stopped; none of its processes is left.")
         else:
-            engine = self.state.engines.get(message.name)
-            if engine and engine.unit.active == "failed":
-                self._say_failed(message.name)
-
-    def _say_failed(self, name: str) -> None:
-        self.say(f"{name} failed. {self.state.engines[name].why}".rstrip(), "error")
+            self._begun.add(message.name)
 
     @on(EngineHighlighted)
     def _engine_highlighted(self, message: EngineHighlighted) -> None:

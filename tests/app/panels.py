@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from textual import events
 from textual.pilot import Pilot
 from textual.widgets._toast import Toast
 
@@ -42,6 +43,12 @@ class Desk:
     async def write(self, text: str) -> None:
         await self.pilot.press(*("space" if letter == " " else letter for letter in text))
 
+    async def paste(self, text: str) -> None:
+        """Text at once, as a terminal hands over what was pasted."""
+        assert self.panel.focused is not None
+        self.panel.focused.post_message(events.Paste(text))
+        await self.pilot.pause()
+
     async def until(self, look: Callable[[], object], what: str, seconds: float = 20) -> None:
         """Wait until `look` gives something true; fail with what stands on the screen after `seconds`."""
         end = time.monotonic() + seconds
@@ -63,7 +70,7 @@ class Desk:
     async def choose_model(self, name: str) -> None:
         await self.press("m")
         await self.sees(name)
-        await self.write(name.rpartition("-")[2])
+        await self.paste(name)
         await self.press("enter")
         await self.until(
             lambda: self.panel.state.draft.model is not None and self.panel.state.draft.model.name == name, name
@@ -74,7 +81,7 @@ class Desk:
         await self.press("a")
         await self.sees("--port")
         await self.press(*["tab"] * [field.label for field in FIELDS].index(label), "ctrl+u")
-        await self.write(text)
+        await self.paste(text)
         await self.press("enter")
         await self.until(lambda: self.panel.screen is self.panel.deck, "form gone")
 

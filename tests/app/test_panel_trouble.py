@@ -100,7 +100,7 @@ async def test_a_model_that_is_not_there_or_broken(home: Path, tmp_path: Path) -
         for path, said in ((tmp_path / "none", "is not there"), (broken, "config.json")):
             await desk.press("m")
             await desk.sees("demo-qwen")
-            await desk.write(str(path))
+            await desk.paste(str(path))
             await desk.press("enter")
             await desk.hears(said)
             desk.panel.clear_notifications()
@@ -144,6 +144,10 @@ async def test_an_engine_that_dies_at_once(home: Path, runner: Runner, tmp_path:
         await select(desk, "dies")
         await desk.press("s")
         await desk.is_("dies", "failed")
+        await desk.hears("dies failed. It ended with exit status 3")
+        # Started again it fails again, and that is told again.
+        desk.panel.clear_notifications()
+        await desk.press("s")
         await desk.hears("dies failed. It ended with exit status 3")
         await desk.sees("RuntimeError: no such device")
         await works(desk)
