@@ -74,7 +74,7 @@ _LOAD = [
     "fan",
     "held by",
 ]
-_WAYS = ["GPU", "PCIe now", "of", "out MB/s", "in MB/s", "NVLink", "up", "out MB/s", "in MB/s", "NUMA"]
+_WAYS = ["GPU", "PCIe now", "of", "out MB/s", "in MB/s", "NVLink", "up", "out MB/s", "in MB/s", "P2P", "NUMA"]
 _STATE = [
     "GPU",
     "ECC",
@@ -132,8 +132,19 @@ def _ways(box: Box, gpu: Gpu, reading: Reading) -> list[str]:
         f"{up} of {len(gpu.nvlinks)}" if gpu.nvlinks else "",
         _megabytes(reading.nvlink_tx_bytes_s) if gpu.nvlinks else "",
         _megabytes(reading.nvlink_rx_bytes_s) if gpu.nvlinks else "",
+        _reached(box, gpu),
         _affinity(gpu.numa),
     ]
+
+
+def _reached(box: Box, gpu: Gpu) -> str:
+    """Whose memory the card reaches straight, which custom all-reduce needs: "1,2", "all", "none"."""
+    others = [other.index for other in box.gpus if other is not gpu]
+    told = [(other, access) for other in others if (access := box.access(gpu.index, other)) is not None]
+    if not told:
+        return NOT_KNOWN if others else ""
+    reached = [other for other, access in told if access.read == "OK"]
+    return "all" if reached == others else ",".join(map(str, reached)) or "none"
 
 
 def _state(reading: Reading) -> list[str]:
