@@ -96,8 +96,7 @@ class EngineWatch(PlanActs):
         """Enter on an engine puts its plan on the board."""
         engine = self.state.engines.get(message.name)
         if engine is not None and engine.unit.spec is not None:
-            self.load_draft(engine.unit.spec, self.state.draft.model)
-            self.model_desk.read(engine.unit.spec.model)
+            self.model_desk.read(engine.unit.spec.model, engine.unit.spec)
             self.deck.open_pane("board")
 
     # -- logs, phases, readiness

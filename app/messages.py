@@ -69,10 +69,15 @@ class PreviewArrived(Message):
 
 
 class ModelRead(Message):
-    def __init__(self, path: str, model: ModelFacts | None, failure: str | None = None) -> None:
+    """What a model is, or why that can not be read; `spec` is the engine that it was read for, None for a new plan."""
+
+    def __init__(
+        self, path: str, model: ModelFacts | None, failure: str | None = None, *, spec: EngineSpec | None = None
+    ) -> None:
         self.path = path
         self.model = model
         self.failure = failure
+        self.spec = spec
         super().__init__()
 
 

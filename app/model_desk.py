@@ -7,6 +7,7 @@ from pathlib import Path
 from gpudeck.app.feeds import Post
 from gpudeck.app.messages import ModelRead, ShelfSearched
 from gpudeck.services.errors import OperatorError
+from gpudeck.services.plan.types import EngineSpec
 
 
 class ModelDesk:
@@ -29,15 +30,15 @@ class ModelDesk:
 
         threading.Thread(target=look, name="model-shelf", daemon=True).start()
 
-    def read(self, path: str) -> None:
-        """Read a model's facts; ModelRead follows."""
+    def read(self, path: str, spec: EngineSpec | None = None) -> None:
+        """Read a model's facts; ModelRead follows, with the spec that is to be put on the board, if any."""
 
         def look() -> None:
             from gpudeck.services.models.read import read_model
 
             try:
-                self._post(ModelRead(path, read_model(path)))
+                self._post(ModelRead(path, read_model(path), spec=spec))
             except OperatorError as error:
-                self._post(ModelRead(path, None, str(error)))
+                self._post(ModelRead(path, None, str(error), spec=spec))
 
         threading.Thread(target=look, name="model-read", daemon=True).start()

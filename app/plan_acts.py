@@ -104,9 +104,19 @@ class PlanActs(DeckApp):
     def _model_read(self, message: ModelRead) -> None:
         if message.model is None:
             self.say(message.failure or f"{message.path} can not be read.", "error")
-            return
-        taken = {name for name, info in self.state.engines.items() if not self._made_of(name, message.model)}
-        self.draft_changed(model=message.model, name=name_for(message.model.name, taken), layer_partition=None)
+        if message.spec is not None:
+            self._load_draft(message.spec, message.model)
+        elif message.model is not None:
+            self._begin_draft(message.model)
+
+    def _begin_draft(self, model: ModelFacts) -> None:
+        """Plan for another model: under a name and on a port that no other engine has."""
+        name = name_for(model.name, {name for name in self.state.engines if not self._made_of(name, model)})
+        ports = self.state.ports_of_others(name)
+        options = self.state.draft.options
+        while options.port in ports:
+            options = replace(options, port=options.port + 1)
+        self.draft_changed(model=model, name=name, options=options, layer_partition=None)
 
     def _made_of(self, name: str, model: ModelFacts) -> bool:
         """Whether the engine of that name was made from this model: its name is then kept, and its unit changed."""
@@ -117,13 +127,15 @@ class PlanActs(DeckApp):
 
     def action_adjust(self) -> None:
         draft = self.state.draft
-        self.push_screen(OptionsForm(draft.name, draft.options, glyphs=self.glyphs), self._options_chosen)
+        taken = {f"port:{port}": name for port, name in self.state.ports_of_others(draft.name).items()}
+        form = OptionsForm(draft.name, draft.options, taken=taken, glyphs=self.glyphs)
+        self.push_screen(form, self._options_chosen)
 
     def _options_chosen(self, answer: NamedOptions | None) -> None:
         if answer is not None:
             self.draft_changed(name=answer.name, options=answer.options)
 
-    def load_draft(self, spec: EngineSpec, model: ModelFacts | None) -> None:
+    def _load_draft(self, spec: EngineSpec, model: ModelFacts | None) -> None:
         """Put an engine's own spec on the board."""
         self.draft_changed(
             name=spec.name,

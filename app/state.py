@@ -95,6 +95,14 @@ class DeckState:
         """The engine that log and chat belong to."""
         return self.engines.get(self.selected) if self.selected else None
 
+    def ports_of_others(self, name: str) -> dict[int, str]:
+        """Which ports engines other than the one of that name are planned to listen on, and whose they are."""
+        return {
+            info.unit.spec.options.port: other
+            for other, info in self.engines.items()
+            if other != name and info.unit.spec is not None
+        }
+
     def used(self) -> dict[int, int]:
         """Bytes in use on each card by others than the drafted engine itself, in steps that do not flicker."""
         if self.snapshot is None:

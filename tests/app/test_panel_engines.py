@@ -8,7 +8,7 @@ import pytest
 from gpudeck.app.programs import EngineProgram
 from gpudeck.services.engine import choose
 from gpudeck.services.engine.types import Runner
-from gpudeck.services.plan.types import EngineOptions
+from gpudeck.services.plan.types import EngineOptions, Placement
 from gpudeck.widgets.confirm import Confirm
 from gpudeck.widgets.unit_preview import UnitPreview
 from tests.app.panels import COMPACT, Desk, demo, panel
@@ -160,6 +160,46 @@ async def test_enter_puts_an_engines_plan_on_the_board(home: Path, runner: Runne
         )
         assert desk.panel.state.draft.placement.stages == ((2, 1),)
         assert desk.panel.state.draft.name == LLAMA
+
+
+async def test_an_engine_of_another_name_keeps_it_with_its_partition(home: Path, runner: Runner) -> None:
+    async with panel(demo()) as desk:
+        await desk.choose_model("demo-qwen2.5-14b")
+        await desk.set_option("name", "coder")
+        spec = desk.panel.state.draft.spec(desk.panel.state.program)
+        spec = replace(spec, placement=Placement(((0,), (1,))), layer_partition=(14, 34))
+        runner.install(spec)
+        await desk.is_("coder", "stopped")
+        await desk.choose_model(LLAMA)
+        await desk.press("2", "backspace")
+        await select(desk, "coder")
+        await desk.press("enter")
+        await desk.until(lambda: desk.panel.state.draft.name == "coder", "its plan")
+        assert desk.panel.state.draft.spec(desk.panel.state.program) == spec
+
+
+async def test_a_second_engine_gets_a_port_of_its_own(home: Path, runner: Runner, tmp_path: Path) -> None:
+    small(tmp_path / "a", "first", runner, port=8000)
+    small(tmp_path / "b", "second", runner, port=8001)
+    async with panel(demo()) as desk:
+        await desk.is_("second", "stopped")
+        await desk.choose_model(LLAMA)
+        assert desk.panel.state.draft.options.port == 8002
+        await desk.press("a")
+        await desk.sees("--port")
+        await desk.press("tab", "tab", "ctrl+u")
+        await desk.paste("8001")
+        await desk.sees("second's already")
+
+
+async def test_an_engine_whose_model_is_gone_shows_its_cards(home: Path, runner: Runner, tmp_path: Path) -> None:
+    small(tmp_path / "a", "orphan", runner)
+    async with panel(demo()) as desk:
+        await select(desk, "orphan")
+        await desk.press("enter")
+        await desk.hears("/models/none is not there")
+        assert desk.panel.state.draft.placement.stages == ((0,),)
+        assert desk.panel.state.draft.model is None
 
 
 async def test_remove_asks_and_removes(home: Path, runner: Runner, tmp_path: Path) -> None:

@@ -106,6 +106,15 @@ def test_memory_in_use_leaves_out_the_drafted_engine_and_does_not_flicker() -> N
     assert EMPTY.used() == {}
 
 
+def test_ports_of_other_engines() -> None:
+    spec = EMPTY.draft.spec(EMPTY.program)
+    state = with_(
+        unit("a", spec=replace(spec, options=EngineOptions(port=8001))), unit("b", spec=spec), unit("foreign")
+    )
+    assert state.ports_of_others("") == {8001: "a", 8000: "b"}
+    assert state.ports_of_others("a") == {8000: "b"}
+
+
 def test_a_draft_is_the_spec_that_would_run() -> None:
     draft = Draft("n", None, Placement(((1, 0),)), EngineOptions(port=9), (3, 4))
     spec = draft.spec(EMPTY.program)
