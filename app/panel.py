@@ -19,7 +19,7 @@ from gpudeck.app.messages import BoxArrived
 from gpudeck.app.programs import engine_program, model_roots
 from gpudeck.services.box.sampler import Sampler
 from gpudeck.services.box.source import open_source
-from gpudeck.services.box.types import Snapshot
+from gpudeck.services.box.types import Demand, Snapshot
 from gpudeck.services.engine.types import Runner
 from gpudeck.services.errors import OperatorError
 from gpudeck.widgets.chat_input import ChatInput
@@ -60,7 +60,8 @@ class Panel(ChatActs):
     def __init__(self, setup: PanelSetup) -> None:
         super().__init__(setup)
         self._box_slot: LatestSlot[Snapshot | OperatorError] = LatestSlot(self.post_message, BoxArrived)
-        self._sampler = Sampler(setup.source, self._box_slot.put, INTERVAL_S)
+        # The cards show what is always read; whoever shows more asks for it.
+        self._sampler = Sampler(setup.source, self._box_slot.put, INTERVAL_S, demand=Demand.NOTHING)
 
     def on_mount(self) -> None:
         for theme in (themes.DARK, themes.LIGHT):

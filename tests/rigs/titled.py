@@ -22,9 +22,12 @@ def main(titles: list[str]) -> None:
         os.read(ready, 3)
         children.append(pid)
         print(title, pid, flush=True)
-    signal.signal(signal.SIGTERM, lambda *_: [os.kill(pid, signal.SIGKILL) for pid in children] and sys.exit(0))
-    while True:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
         signal.pause()
+    finally:
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":
