@@ -152,8 +152,8 @@ def _state(reading: Reading) -> list[str]:
     return [
         str(reading.gpu),
         _switch(ecc.enabled if ecc else None),
-        f"{_told(ecc.volatile_corrected)} / {_told(ecc.aggregate_corrected)}" if ecc else NOT_KNOWN,
-        f"{_told(ecc.volatile_uncorrected)} / {_told(ecc.aggregate_uncorrected)}" if ecc else NOT_KNOWN,
+        f"{_told(ecc.volatile_corrected)}, {_told(ecc.aggregate_corrected)} ever" if ecc else NOT_KNOWN,
+        f"{_told(ecc.volatile_uncorrected)}, {_told(ecc.aggregate_uncorrected)} ever" if ecc else NOT_KNOWN,
         _rows(reading),
         _told(reading.pcie_replays),
         _told(reading.memory_temperature_c, "{}°C"),

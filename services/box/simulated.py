@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from gpudeck.services.box.boxfile import BoxFile, parse_box_file
+from gpudeck.services.box.demo_cards import clock_mhz, described, furnished
 from gpudeck.services.box.loads import CardLoad, read_loads
 from gpudeck.services.box.types import MIB, Box, Demand, Gpu, Reading, Snapshot
 from gpudeck.services.errors import OperatorError
@@ -14,8 +15,6 @@ from gpudeck.services.errors import OperatorError
 _RESERVED_BYTES = 512 * MIB  # what a driver keeps for itself on a card of this size
 _WARMING_S = 12.0  # time constant of a card's temperature
 _IDLE_SHARE_OF_POWER = 0.07
-_TOP_CLOCK_MHZ = 1980
-_IDLE_CLOCK_MHZ = 210
 
 
 def simulated_boxes() -> tuple[str, ...]:
@@ -38,29 +37,42 @@ class SimulatedSource:
     """
 
     def __init__(self, name: str, loads: Path | None = None, clock: Callable[[], float] = time.time) -> None:
-        self._file = simulated_box(name)
+        self._box = furnished(simulated_box(name).box)
         self._loads = loads
         self._clock = clock
         self._busy: dict[int, float] = {}  # each card's load as its temperature feels it, 0 to 1
+        self._energy_j: dict[int, float] = {}
         self._read_at = 0.0
 
     def open(self) -> Box:
-        self._busy = {gpu.index: 0.0 for gpu in self._file.box.gpus}
+        self._busy = {gpu.index: 0.0 for gpu in self._box.gpus}
+        self._energy_j = dict(self._busy)
         self._read_at = self._clock()
-        return self._file.box
+        return self._box
 
-    def read(self, demand: Demand = Demand.ALL) -> Snapshot:  # noqa: ARG002
+    def read(self, demand: Demand = Demand.ALL) -> Snapshot:
         now = self._clock()
         loads = read_loads(self._loads) if self._loads else ()
-        share = 1 - math.exp(-max(now - self._read_at, 0.0) / _WARMING_S)
+        seconds = max(now - self._read_at, 0.0)
+        share = 1 - math.exp(-seconds / _WARMING_S)
         self._read_at = now
         readings = []
-        for gpu in self._file.box.gpus:
+        for gpu in self._box.gpus:
             own = tuple(load for load in loads if load.gpu == gpu.index)
             percent = utilization(gpu, own, now)
             self._busy[gpu.index] += (percent / 100 - self._busy[gpu.index]) * share
-            readings.append(_reading(gpu, own, percent, self._busy[gpu.index], now))
-        return Snapshot(self._file.box, now, tuple(readings))
+            reading = _reading(gpu, own, percent, self._busy[gpu.index], now)
+            self._energy_j[gpu.index] += (reading.power_w or 0.0) * seconds
+            readings.append(
+                described(
+                    gpu,
+                    reading,
+                    demand,
+                    energy_j=self._energy_j[gpu.index],
+                    busy_peers=_beside(gpu, own, loads),
+                )
+            )
+        return Snapshot(self._box, now, tuple(readings))
 
     def close(self) -> None:
         self._busy = {}
@@ -89,12 +101,20 @@ def _reading(gpu: Gpu, loads: tuple[CardLoad, ...], percent: int, warmth: float,
         memory_free_bytes=gpu.memory_bytes - reserved - used,
         temperature_c=round(33 + gpu.index % 4 + 40 * warmth + _wave(gpu, at, 41.0)),
         power_w=round(drawn * (1 + 0.02 * _wave(gpu, at, 11.0)), 1),
-        sm_clock_mhz=_TOP_CLOCK_MHZ if percent else _IDLE_CLOCK_MHZ,
+        sm_clock_mhz=clock_mhz(percent),
+        clock_idle=percent == 0,
+        mig_enabled=False if gpu.compute_capability.major >= 8 and "GeForce" not in gpu.name else None,
         fan_percent=None if "SXM" in gpu.name or "HBM" in gpu.name else round(30 + 45 * warmth),
         pcie_gen=gpu.pcie.gen,
         pcie_width=gpu.pcie.width,
         processes=tuple(load.process for load in loads),
     )
+
+
+def _beside(gpu: Gpu, own: tuple[CardLoad, ...], loads: tuple[CardLoad, ...]) -> frozenset[int]:
+    """The other cards of the engines on this one."""
+    engines = {load.process.engine for load in own}
+    return frozenset(load.gpu for load in loads if load.gpu != gpu.index and load.process.engine in engines)
 
 
 def _wave(gpu: Gpu, at: float, period: float) -> float:

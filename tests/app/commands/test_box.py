@@ -69,6 +69,35 @@ def test_a_recorded_box_is_the_same_box(fake_nvml: FakeNvml, tmp_path: Path) -> 
     assert {**again, "at": None} == {**there, "at": None}
 
 
+def test_recording_and_replaying_need_neither_bus_nor_screen(fake_nvml: FakeNvml, tmp_path: Path) -> None:
+    """A box to be recorded may have nothing but Python, pynvml and psutil."""
+    file = tmp_path / "box.json"
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['textual', 'rich', 'gi', 'pydbus', 'httpx', 'gguf']));"
+        "from gpudeck.app.cli import run; sys.exit(run(sys.argv[1:]))"
+    )
+
+    def bare(*words: str) -> subprocess.CompletedProcess[str]:
+        environment = fake_nvml(pair(), READINGS).environment
+        command = [sys.executable, "-c", code, *words]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+    live = bare("box", "--record", str(file))
+    assert (live.returncode, live.stderr.count("\n")) == (0, 1)
+    replayed = bare("box", "--box", str(file))
+    assert (replayed.returncode, replayed.stdout, replayed.stderr) == (0, live.stdout, "")
+    assert bare("topo", "--box", str(file)).stdout == bare("topo").stdout
+
+
+def test_a_card_that_hangs_does_not_keep_the_others_from_being_told(fake_nvml: FakeNvml) -> None:
+    playing = fake_nvml(pair(), READINGS, **{"gpu.1.power_mw.delay_us": "600000000"})
+    done = gpudeck("box", "--json", environment=playing.environment)
+    assert done.returncode == 0
+    well, ill = json.loads(done.stdout)["gpus"]
+    assert (well["fault"], well["power_watts"]) == (None, 312.5)
+    assert "does not answer" in ill["fault"]
+
+
 def test_watch_records_until_it_is_interrupted(tmp_path: Path) -> None:
     recorded = tmp_path / "watched.json"
     save_box_file(tmp_path / "box.json", BoxFile(pair(), (Reading(0, memory_used_bytes=1), Reading(1))))

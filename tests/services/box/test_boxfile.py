@@ -1,8 +1,10 @@
 import json
 import os
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +12,24 @@ from hypothesis import strategies as st
 from gpudeck.services.box import boxfile
 from gpudeck.services.box.boxfile import BoxFile, BoxFileError, load_box_file, parse_box_file, save_box_file
 from gpudeck.services.box.frames import Frame
-from gpudeck.services.box.types import MIB, Box, ComputeCapability, GpuProcess, Link, Reading
+from gpudeck.services.box.types import (
+    MIB,
+    Box,
+    BoxEvent,
+    ComputeCapability,
+    GpuProcess,
+    LaneReading,
+    Link,
+    MigInstance,
+    Modes,
+    NvLink,
+    PeerAccess,
+    Reading,
+    Rows,
+    Severity,
+)
 from tests.services.box.boxes import busy, card, pair
+from tests.services.box.write_schemas import DOCS
 
 SMALL = {
     "gpus": [
@@ -119,7 +137,36 @@ def test_optional_keys_are_taken() -> None:
             changed("links", [{"a": 0, "b": 1, "kind": "SYS"}, {"a": 1, "b": 0, "kind": "PIX"}]),
             "links[1] tells the pair 1 and 0 again, after links[0]",
         ),
+        (changed("gpus.0.memory_reserved_mib", 24565), "gpus[0].memory_reserved_mib and what is in use are more than"),
+        (changed("gpus.0.nvlinks", [{"lane": 0}]), "gpus[0].nvlinks[0].up is missing"),
+        (changed("gpus.0.nvlinks", [{"lane": 0, "up": 1}]), "gpus[0].nvlinks[0].up must be true or false, not 1"),
+        (changed("gpus.0.nvlinks", [{"lane": 36, "up": True}]), "gpus[0].nvlinks[0].lane must be a whole number"),
+        (
+            changed("gpus.0.nvlinks", [{"lane": 0, "up": True, "remote": "nic"}]),
+            "gpus[0].nvlinks[0].remote must be one of gpu, switch, cpu, other",
+        ),
+        (changed("peer_access", [{"a": 0, "b": 5}]), "peer_access[0].b names GPU 5, which is not among gpus"),
+        (changed("peer_access", [{"a": 0, "b": 1, "read": "yes"}]), "peer_access[0].read must be one of OK, CNS"),
+        (changed("topology_known", "no"), 'topology_known must be true or false, not "no"'),
         (changed("frames", [{"at": 0, "readings": [{"gpu": 5}]}]), "frames[0].readings[0].gpu names GPU 5"),
+        (
+            changed("frames", [{"at": 0, "readings": [{"gpu": 0, "ecc": {"on": True}}]}]),
+            'frames[0].readings[0].ecc has the unknown key "on"',
+        ),
+        (
+            changed("frames", [{"at": 0, "box": {"gpus": SMALL["gpus"][:1]}, "readings": [{"gpu": 1}]}]),
+            "frames[0].readings[0].gpu names GPU 1, which is not among gpus",
+        ),
+        (
+            changed(
+                "frames", [{"at": 0, "box": {**SMALL, "links": [{"a": 0, "b": 7, "kind": "SYS"}]}, "readings": []}]
+            ),
+            "frames[0].box.links[0].b names GPU 7",
+        ),
+        (
+            changed("frames", [{"at": 0, "readings": [], "events": [{"at": 0, "severity": "bad", "text": ""}]}]),
+            "frames[0].events[0].severity must be one of error, warning, info",
+        ),
         (changed("frames", [{"at": 0, "readings": [{"gpu": 1}, {"gpu": 1}]}]), "reads GPU 1 a second time"),
         (changed("frames", [{"at": 1, "readings": []}, {"at": 1, "readings": []}]), "frames[1].at must be later"),
     ],
@@ -166,30 +213,90 @@ def test_files_that_can_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert told in str(caught.value)
 
 
-def test_a_recording_comes_back_as_it_was(tmp_path: Path) -> None:
-    worker = GpuProcess(4711, "VLLM::Worker_TP0", 29 * MIB + 1, "vllm", "gemma", tp_rank=0, pp_rank=0)
-    first, lost = busy(0, worker), Reading(1, fault="GPU 1 has fallen off the bus.")
-    file = BoxFile(
-        Box(
-            (card(0), card(1, memory_bytes=40 * MIB + 1, memory_reserved_bytes=None)),
-            (Link(0, 1, "NV12"),),
-            "box",
-            "580",
-            "13.0",
-            7 * MIB,
+WORKER = GpuProcess(
+    4711,
+    "VLLM::Worker_TP0",
+    29 * MIB + 1,
+    "vllm",
+    "gemma",
+    tp_rank=0,
+    pp_rank=0,
+    started_at=1.6e9,
+    mig=2,
+    command="vllm serve gemma",
+)
+
+
+def everything(gpu: int) -> Reading:
+    """A reading that says something in every field."""
+    return replace(
+        busy(gpu, WORKER),
+        fan_percent=40,
+        throttle_reasons=("power cap", "0x800"),
+        processes_hidden=True,
+        mig_enabled=True,
+        mig=(MigInstance(2, 0, "MIG 3g.20gb", "MIG-0", 20 * MIB, MIB, 42), MigInstance(5)),
+        nvlink_tx_bytes_s=12.5,
+        nvlink_rx_bytes_s=0.0,
+        lanes=(LaneReading(0, 12.5, 0.0, 1, 2, 3), LaneReading(3)),
+        rows=Rows(1, 2, True, False, 3, 4, True),
+        modes=Modes("exclusive process", False, True, "completed"),
+        at=-3.0,  # three seconds older than its frame
+    )
+
+
+def whole_box() -> Box:
+    """A box that says something in every field."""
+    nvlinks = (NvLink(0, True, 3, 25.0, "gpu", 1, "00000000:11:00.0"), NvLink(1, False))
+    return Box(
+        (
+            card(0, nvlinks=nvlinks),
+            card(1, memory_bytes=40 * MIB + 1, memory_reserved_bytes=MIB // 2, unified_memory=True),
         ),
-        (first, Reading(1, memory_used_bytes=1, memory_free_bytes=40 * MIB)),
-        (Frame(0.0, (first, lost)), Frame(1.5, (busy(0), busy(1)))),
+        (Link(0, 1, "NV12"),),
+        "box",
+        "580",
+        "13.0",
+        7 * MIB,
+        ("GPU 2 may not be opened.",),
+        (PeerAccess(0, 1, "OK", "CNS", "OK", "NS"),),
+        topology_known=False,
+    )
+
+
+def test_a_recording_comes_back_as_it_was(tmp_path: Path) -> None:
+    first, lost = everything(0), Reading(1, fault="GPU 1 has fallen off the bus.")
+    events = (BoxEvent(-1.0, Severity.ERROR, "GPU 1: Xid 79.", 1, 79), BoxEvent(0.5, Severity.INFO, "well"))
+    smaller = Box((card(0),))
+    file = BoxFile(
+        whole_box(),
+        (first, Reading(1, memory_used_bytes=1, memory_reserved_bytes=MIB // 2, memory_free_bytes=40 * MIB - MIB // 2)),
+        (Frame(0.0, (first, lost), events=events), Frame(1.5, (busy(0),), box=smaller), Frame(2.0, (busy(0),))),
         recorded_at=1.7e9,
     )
     save_box_file(tmp_path / "box.json", file)
     read = load_box_file(tmp_path / "box.json")
     assert read.box == file.box
     assert read.frames == file.frames
+    assert read.frames[0].readings[0].at == -3.0
+    assert read.frames[1].readings[0].at is None
     assert read.recorded_at == file.recorded_at
     assert read.steady[0].memory_used_bytes == first.memory_used_bytes
     assert read.steady[0].processes == first.processes
     assert read.steady[1] == file.steady[1]
+    jsonschema.validate(
+        json.loads((tmp_path / "box.json").read_text()), json.loads((DOCS / "box.schema.json").read_text())
+    )
+
+
+def test_nothing_that_a_box_or_a_reading_can_say_is_left_out_above() -> None:
+    def silent(value: object) -> set[str]:
+        return {field.name for field in fields(value) if getattr(value, field.name) == field.default}  # type: ignore[arg-type]
+
+    assert silent(everything(0)) == {"fault"}
+    assert silent(WORKER) == {"dp_rank"}
+    assert silent(whole_box()) == set()
+    assert silent(whole_box().gpus[0]) == {"unified_memory"}
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

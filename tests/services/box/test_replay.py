@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,8 @@ from gpudeck.services.box.frames import Frame, frame_at
 from gpudeck.services.box.recording import Recording
 from gpudeck.services.box.replay import ReplaySource
 from gpudeck.services.box.source import open_source
-from gpudeck.services.box.types import Reading, Snapshot
-from tests.services.box.boxes import busy, pair
+from gpudeck.services.box.types import Box, BoxEvent, Reading, Severity, Snapshot
+from tests.services.box.boxes import busy, card, pair
 
 READINGS = (busy(0), busy(1))
 
@@ -65,3 +66,32 @@ def test_what_was_recorded_is_what_is_replayed(tmp_path: Path) -> None:
         (0.0, None),
         (1.0, "lost"),
     ]
+
+
+def test_a_box_that_changed_and_what_happened_are_replayed_in_their_time(tmp_path: Path) -> None:
+    one = Box((card(0),), name="one")
+    lost = BoxEvent(50.5, Severity.ERROR, "GPU 1 has fallen off the bus.", 1, 79)
+    back = BoxEvent(52.5, Severity.INFO, "GPU 1 answers again.", 1)
+    old = replace(READINGS[1], at=45.0, fault="it hangs")
+    recording = Recording(Snapshot(pair(), 50.0, READINGS))
+    recording.add(Snapshot(pair(), 51.0, (READINGS[0], old), (lost,)))
+    recording.add(Snapshot(one, 52.0, READINGS[:1], (lost,)))
+    recording.add(Snapshot(pair(), 53.0, READINGS, (lost, back)))
+    save_box_file(tmp_path / "box.json", recording.file())
+
+    now = 1000.0
+    source = ReplaySource(tmp_path / "box.json", clock=lambda: now)
+    assert source.open() == pair()
+    assert source.read().events == ()
+    now = 1001.25
+    snapshot = source.read()
+    assert snapshot.readings == (READINGS[0], old)
+    assert snapshot.age_of(snapshot.readings[1], now) == pytest.approx(6.25)  # it has grown older since its frame
+    assert snapshot.events == (replace(lost, at=1000.5),)
+    now = 1002.0
+    assert source.read() == Snapshot(one, now, READINGS[:1], (replace(lost, at=1000.5),))
+    now = 1003.0
+    snapshot = source.read()
+    assert (snapshot.box, snapshot.events) == (pair(), (replace(lost, at=1000.5), replace(back, at=1002.5)))
+    now = 1004.0  # anew
+    assert (source.read().box, source.read().events) == (pair(), ())

@@ -1,6 +1,21 @@
+from dataclasses import replace
+
 from gpudeck.services.box.report import box_document, global_rank, nvlink_peers, topo_document
 from gpudeck.services.box.reporttext import box_text, topo_text
-from gpudeck.services.box.types import Box, GpuProcess, Link, Reading, Snapshot
+from gpudeck.services.box.types import (
+    Box,
+    BoxEvent,
+    GpuProcess,
+    LaneReading,
+    Link,
+    MigInstance,
+    NvLink,
+    PeerAccess,
+    Reading,
+    Rows,
+    Severity,
+    Snapshot,
+)
 from tests.services.box.boxes import busy, card, pair
 
 
@@ -84,3 +99,81 @@ def test_nvlink_peers_are_told_beside_each_card() -> None:
     mesh = Box(cards, tuple(Link(a, b, "NV18") for a in range(4) for b in range(a)))
     assert nvlink_peers(mesh, cards[1]) == "NV18 → all"
     assert nvlink_peers(pair(), card(0)) == "NV12 → 1"
+
+
+def test_everything_that_is_known_is_in_document_and_text() -> None:
+    lane = NvLink(0, True, 3, 25.0, "gpu", 1, "00000000:11:00.0")
+    box = replace(
+        pair(),
+        gpus=(card(0, nvlinks=(lane, NvLink(1, False))), card(1)),
+        peer_access=(PeerAccess(0, 1, "OK", "CNS"),),
+        topology_known=False,
+    )
+    reading = replace(
+        busy(0),
+        throttle_reasons=("power cap",),
+        mig_enabled=True,
+        mig=(MigInstance(2, 0, "MIG 3g.20gb", "MIG-0", 20 << 30, 1 << 30, 42),),
+        rows=Rows(1, 1, True, True),
+        lanes=(LaneReading(0, 5e6, 7e6, 1, 2, 3),),
+        nvlink_tx_bytes_s=5e6,
+        nvlink_rx_bytes_s=7e6,
+    )
+    slow = replace(busy(1), at=90.0)
+    event = BoxEvent(99.0, Severity.ERROR, "GPU 0: Xid 31.", 0, 31)
+    snapshot = Snapshot(box, 100.0, (reading, slow), (event,))
+
+    first, second = box_document(snapshot)["gpus"]
+    assert first["nvlink"]["links"][0] == {
+        "lane": 0,
+        "up": True,
+        "version": 3,
+        "speed_gbs": 25.0,
+        "remote": "gpu",
+        "peer": 1,
+        "bus": "00000000:11:00.0",
+        "tx_bytes_s": 5e6,
+        "rx_bytes_s": 7e6,
+        "replays": 1,
+        "recoveries": 2,
+        "crc_errors": 3,
+    }
+    assert first["nvlink"]["links"][1]["up"] is False
+    assert (first["age_seconds"], second["age_seconds"]) == (0, 10)
+    assert first["ecc"]["aggregate_corrected"] == 2
+    assert first["mig"]["instances"][0]["name"] == "MIG 3g.20gb"
+    assert box_document(snapshot)["events"] == [
+        {"at": "1970-01-01T00:01:39.000+00:00", "severity": "error", "text": "GPU 0: Xid 31.", "gpu": 0, "xid": 31}
+    ]
+    text = box_text(snapshot)
+    for words in (
+        "power cap",
+        "slow: read 10 s ago",
+        "1 of 2",
+        "2, failed, reset wanted",
+        "2/0  MIG 3g.20gb  1.0 of 20.0",
+        "GPU 0: Xid 31.",
+        "0, 2 ever",
+    ):
+        assert words in text
+    assert "SYS is assumed there" in topo_text(box)
+    assert "NVLinks that are down: GPU 0 link 1." in topo_text(box)
+
+
+def test_a_card_that_tells_no_reason_for_its_clock_is_not_said_to_run_free() -> None:
+    document = box_document(Snapshot(pair(), 0.0, (Reading(0), busy(1))))
+    assert [gpu["throttle_reasons"] for gpu in document["gpus"]] == [None, []]
+
+
+def test_who_reaches_whom_straight_is_told() -> None:
+    cards = tuple(card(index) for index in range(3))
+    box = Box(cards, (), peer_access=(PeerAccess(0, 1, "OK"), PeerAccess(0, 2, "OK"), PeerAccess(1, 2, "CNS")))
+    readings = tuple(busy(index) for index in range(3))
+    rows = box_text(Snapshot(box, 0.0, readings)).split("\n\n")[2].splitlines()
+    assert [row.split()[-2] for row in rows] == ["P2P", "all", "0", "0"]
+    assert "n/a" in box_text(Snapshot(replace(box, peer_access=()), 0.0, readings)).split("\n\n")[2]
+
+
+def test_a_driver_that_hides_processes_is_said_to() -> None:
+    hidden = replace(busy(0), processes_hidden=True)
+    assert "The driver does not tell who is on GPU 0." in box_text(Snapshot(pair(), 0.0, (hidden, busy(1))))
