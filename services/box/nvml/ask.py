@@ -50,7 +50,7 @@ class Asker:
         answers: dict[FieldId, float] = {}
         for field, value in zip(asked, told or (), strict=False):
             if value.nvmlReturn == nvml.NVML_SUCCESS:
-                answers[field] = _number(nvml, value)
+                answers[field] = _number(value)
             elif value.nvmlReturn in self._never_codes:
                 self._unanswered.add(field)
             else:
@@ -81,16 +81,10 @@ class Asker:
         self._failed = error
 
 
-def _number(nvml: Any, field: Any) -> float:
-    """The value of a field by its own type.  What the type does not cover of the union is not zeroed."""
-    value = field.value
-    of_type: dict[int, float] = {
-        nvml.NVML_VALUE_TYPE_DOUBLE: value.dVal,
-        nvml.NVML_VALUE_TYPE_UNSIGNED_INT: value.uiVal,
-        nvml.NVML_VALUE_TYPE_UNSIGNED_LONG: value.ulVal,
-        nvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG: value.ullVal,
-        nvml.NVML_VALUE_TYPE_SIGNED_LONG_LONG: value.sllVal,
-        nvml.NVML_VALUE_TYPE_SIGNED_INT: value.siVal,
-    }
-    number: float = of_type.get(field.valueType, value.ullVal)
+# nvmlValueType_t, and the member of the union that holds such a value.  The rest of the union is not zeroed.
+_MEMBERS = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}
+
+
+def _number(field: Any) -> float:
+    number: float = getattr(field.value, _MEMBERS.get(field.valueType, "ullVal"))
     return number

@@ -181,8 +181,10 @@ class NvmlSource:
         for gpu in removed:
             text = _removed(gpu)
             self._gone[gpu.uuid or gpu.name] = text
-            self._ill.discard(gpu.index)
             self._log.tell(Severity.WARNING, text)
+        if added or removed:
+            # Indices have moved.
+            self._ill = {index for index, one in self._threads.items() if one.card.fault is not None}
 
     def _tell_of_faults(self, readings: tuple[Reading, ...]) -> None:
         for reading in readings:

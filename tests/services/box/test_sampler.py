@@ -104,14 +104,16 @@ def test_a_card_that_hangs_shows_its_age_while_the_others_go_on_and_stop_waits_f
     next_snapshot(outcomes)
     playing.change({"gpu.1.utilization.delay_us": str(600_000_000), "gpu.0.temperature.0": "77"})
 
-    hung = until_snapshot(outcomes, lambda snapshot: snapshot.readings[1].fault is not None)
+    def as_wanted(snapshot: Snapshot) -> bool:
+        well, ill = snapshot.readings
+        return (well.temperature_c, well.fault) == (77, None) and ill.fault is not None
+
+    hung = until_snapshot(outcomes, as_wanted)
     well, ill = hung.readings
-    assert (well.temperature_c, well.fault) == (77, None)
-    assert hung.age_of(well, hung.at) < 0.1
-    assert hung.age_of(ill, hung.at) > 0.2
+    assert hung.age_of(ill, hung.at) > max(0.2, hung.age_of(well, hung.at))
     assert ill == replace(READINGS[1], fault=ill.fault)
     assert "does not answer" in (ill.fault or "")
-    assert [event.text for event in hung.events] == [ill.fault]
+    assert ill.fault in [event.text for event in hung.events]
 
     sampler.stop()
     until(lambda: gpu_threads() == ["gpudeck-gpu1"])  # what hangs is left alone

@@ -13,7 +13,7 @@ from gpudeck.services.box.nvml import NvmlSource, library
 from gpudeck.services.box.nvml.source import CENSUS_S, REOPEN_S
 from gpudeck.services.box.types import Box, Link, Reading, Severity
 from gpudeck.services.errors import OperatorError
-from tests.rigs.fakenvml.fixtures import FakeNvml
+from tests.rigs.fakenvml.fixtures import FakeNvml, PlayedBox
 from tests.services.box.boxes import busy, card, pair
 from tests.services.box.nvml.conftest import Clock
 
@@ -229,11 +229,8 @@ def test_a_card_that_only_the_driver_s_folder_tells_of_is_looked_for(
     assert (before.gpus[0].uuid, after.gpus[0].uuid) == (card(0).uuid, "GPU-other")
 
 
-def test_a_card_that_is_removed_is_told_and_the_others_move_up(
-    fake_nvml: FakeNvml, source: NvmlSource, clock: Clock
-) -> None:
-    playing = fake_nvml(THREE, [busy(index) for index in range(3)])
-    source.open()
+def remove_the_first(playing: PlayedBox) -> None:
+    """GPUs 1 and 2 of THREE become GPUs 0 and 1."""
     last_two = {
         key.replace(f"gpu.{index}.", f"gpu.{index - 1}.", 1): value
         for index in (1, 2)
@@ -243,6 +240,14 @@ def test_a_card_that_is_removed_is_told_and_the_others_move_up(
     for key in [key for key in playing.keys if key.startswith("gpu.")]:
         del playing.keys[key]
     playing.change({**last_two, "count": "2", "gpu.0.ancestor.1": "50"})
+
+
+def test_a_card_that_is_removed_is_told_and_the_others_move_up(
+    fake_nvml: FakeNvml, source: NvmlSource, clock: Clock
+) -> None:
+    playing = fake_nvml(THREE, [busy(index) for index in range(3)])
+    source.open()
+    remove_the_first(playing)
     clock.now += CENSUS_S
     snapshot = source.read()
     assert [gpu.uuid for gpu in snapshot.box.gpus] == [card(1).uuid, card(2).uuid]
@@ -250,6 +255,22 @@ def test_a_card_that_is_removed_is_told_and_the_others_move_up(
     assert snapshot.box.faults == (gone,)
     assert [(event.severity, event.text) for event in snapshot.events] == [(Severity.WARNING, gone)]
     assert [reading.fault for reading in snapshot.readings] == [None, None]
+
+
+def test_a_card_that_was_ill_and_moves_up_well_is_not_taken_for_another(
+    fake_nvml: FakeNvml, source: NvmlSource, clock: Clock
+) -> None:
+    playing = fake_nvml(THREE, [busy(index) for index in range(3)])
+    source.open()
+    playing.change({"gpu.2.fault": "!GPU_IS_LOST"})
+    source.read()
+    playing.change({"gpu.2.fault": None})
+    remove_the_first(playing)
+    clock.now += CENSUS_S
+    events = source.read().events
+    assert [event.severity for event in events] == [Severity.ERROR, Severity.WARNING]
+    clock.now += REOPEN_S
+    assert source.read().events == events  # nobody is ill: the library is not opened anew
 
 
 def test_a_library_that_is_closed_under_the_cards_is_opened_anew(
