@@ -22,15 +22,16 @@ class Scene:
 
 
 async def serving(stage: Stage) -> None:
-    """Two cards as one TP group serve; two questions were answered."""
+    """Two cards as one TP group serve; one question was answered, the next answer is coming."""
     await two_cards_in_a_group(stage)
     await stage.start()
     await stage.press("c")
     await stage.ask("What are you, and where do you run?")
-    await stage.ask("How many requests fit at once?")
+    await stage.hear_out()
     await stage.clear_notices()
-    # Their load is in the cards' history by now.
-    await stage.seconds(1.5)
+    await stage.ask("How many requests fit at once?")
+    await stage.until_busy()
+    await stage.seconds(0.8)
 
 
 async def dragging(stage: Stage) -> None:

@@ -76,11 +76,22 @@ class Stage:
         await self.until(lambda: self.panel.state.engine and self.panel.state.engine.ready, "ready engine")
 
     async def ask(self, question: str) -> None:
-        """Ask in the chat, which has the focus, and wait for the whole answer."""
+        """Ask in the chat, which has the focus, and wait for the answer to begin."""
         await self.type(question)
         await self.press("enter")
         await self.until(lambda: self.panel.deck.chat.answering, "answer begun")
+
+    async def hear_out(self) -> None:
         await self.until(lambda: not self.panel.deck.chat.answering, "answer complete")
+
+    async def until_busy(self) -> None:
+        """Wait until the readings tell that an engine works."""
+
+        def busy() -> bool:
+            snapshot = self.panel.state.snapshot
+            return snapshot is not None and any((card.utilization_percent or 0) > 50 for card in snapshot.readings)
+
+        await self.until(busy, "busy card")
 
     async def carry(self, gpu: int, target: Target) -> None:
         """Drag a card of the board with the mouse and hold it over a target."""

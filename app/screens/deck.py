@@ -182,8 +182,12 @@ class Deck(Screen[None]):
         self.show_keys()
 
     def show_keys(self) -> None:
-        """Show the keys that do something now."""
-        self.keys.show(*key_hints(self, self._shown))
+        """Show the keys that do something now.  Under a dialog they are the dialog's, and at the end there are none."""
+        if self.is_active:
+            self.keys.show(*key_hints(self, self._shown))
+
+    def on_screen_resume(self) -> None:
+        self.show_keys()
 
     def help_groups(self, own: Sequence[BindingType]) -> tuple[HelpGroup, ...]:
         """Every key for the help page: the panel's own first, then pane by pane, those with the most first."""

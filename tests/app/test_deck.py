@@ -162,3 +162,18 @@ async def test_where_only_ascii_is_shown_nothing_else_is_drawn() -> None:
             assert desk.shown.isascii()
             if key == "5":
                 await desk.press("escape")
+
+
+async def test_what_arrives_while_the_panel_goes_down_does_not_break_it() -> None:
+    async with panel(demo(), COMPACT) as desk:
+        deck = desk.panel.deck
+    deck.show_keys()
+
+
+async def test_keys_are_right_again_after_a_dialog() -> None:
+    async with panel(demo(), COMPACT) as desk:
+        await desk.press("m")
+        await desk.until(lambda: desk.panel.screen is not desk.panel.deck, "dialog")
+        await desk.sees("demo-llama")
+        await desk.press("enter")
+        await desk.until(lambda: "p propose" in bar(desk), "keys for the model")

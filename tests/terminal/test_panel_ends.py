@@ -101,7 +101,7 @@ def test_a_terminal_that_shrinks_and_grows(home: dict[str, str]) -> None:
         terminal.press("1")
         terminal.wait_for("RTX 4090 D")
         terminal.resize(120, 36)
-        terminal.wait_for("Links")
+        terminal.wait_for("─ Chat ")
         terminal.press("q")
         assert terminal.wait_end(PATIENCE_S) == 0
     assert panel_log(home) == ""

@@ -78,7 +78,8 @@ def full(card: CardView, width: int) -> list[Line]:
             ("util ", "muted"),
             *meter(None if utilization is None else utilization / 100, bar_width, "primary", glyphs),
             (f"  {facts.percent(utilization):<5}  ", "text"),
-            (glyphs.sparkline(card.history, min(trend_width, 32)).lstrip(), "primary"),
+            # The newest stands at the edge, as on a recorder.
+            (glyphs.sparkline(card.history, min(trend_width, 32)).rjust(trend_width), "primary"),
         )
     )
     rows.append(
