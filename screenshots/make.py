@@ -25,6 +25,7 @@ async def take(name: str) -> None:
     async with on_stage(scene.columns, scene.rows, scene.box) as stage:
         await scene.play(stage)
         picture = png_of(svg_of(stage.panel))
+        await stage.hear_out()
     path_of(name).write_bytes(picture)
     print(path_of(name), flush=True)
 

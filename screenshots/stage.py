@@ -82,6 +82,7 @@ class Stage:
         await self.until(lambda: self.panel.deck.chat.answering, "answer begun")
 
     async def hear_out(self) -> None:
+        """Wait for the end of the answer that is coming, where one is."""
         await self.until(lambda: not self.panel.deck.chat.answering, "answer complete")
 
     async def until_busy(self) -> None:
