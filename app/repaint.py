@@ -6,12 +6,16 @@ cells that differ, with the shortest moves and colour changes; what is not a fra
 """
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 from rich.cells import cell_len
 
-# A frame is nothing but moves, colours, text and line ends (textual._compositor).
-_TOKEN = re.compile(r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|(\n)|([^\x00-\x1f\x7f-\x9f]+)")
+# A frame is moves, and behind each a row's pieces: colour, text, and rest or the line's end (textual._compositor).
+_PLACE = re.compile(r"\x1b\[(\d+);(\d+)H")
+_REST = "\x1b[0m"
+_PIECE = re.compile(r"(?:\x1b\[([\d;]*)m)?([^\x00-\x1f\x7f-\x9f]*)(\n?)")
 # What moves no cell: modes but for the alternate screen, and bells and titles and clipboards.
 _HARMLESS = re.compile(r"(?:\x1b\[\?(?!1049|1047|47)\d+(?:;\d+)*(?:[hl]|\$p)|\x07|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\))+")
 _SYNC_BEGIN, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
@@ -19,6 +23,22 @@ _SYNC_BEGIN, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
 _SHORT_GAP = 4  # cells that are cheaper to write again than to jump over: a jump is four bytes
 
 Style = str  # the parameters of an SGR sequence: "1;38;5;188;48;5;16"; "" for none
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text in one style, as cells."""
+
+    text: str
+    style: Style
+    width: int
+    narrow: bool  # each character takes one cell, on which all terminals agree
+    chars: list[str | None]
+    styles: list[Style]
+    ends_line: bool
+
+
+Run = tuple[int, int, list[Piece]]  # row and column, from 0, and what stands from there on
 
 
 class Repaint:
@@ -46,69 +66,60 @@ class Repaint:
         if data == _SYNC_END and self._held:
             self._held = ""
             return ""
-        tokens = _tokens(data)
-        if tokens is None:
+        runs = _runs(data)
+        if runs is None:
             told, self._held = self._held + data, ""
             if _HARMLESS.fullmatch(data) is None:
                 # It is to meet a pen at rest, and may leave anything on the screen.
-                told = ("" if self._pen in (None, "") else "\x1b[0m") + told
+                told = ("" if self._pen in (None, "") else _REST) + told
                 self.forget()
             return told
-        self._draw(tokens)
+        self._draw(runs)
         told = "".join(self._out)
         self._out.clear()
         if told:
             told, self._held = self._held + told, ""
         return told
 
-    def _draw(self, tokens: list[tuple[str, str, str, str, str]]) -> None:
-        row = column = 0
-        style: Style = ""
-        placed = False
-        for line, place, colour, end, text in tokens:
-            if text:
-                column = self._write(row, column, text, style)
-            elif place:
-                row, column, placed = int(line) - 1, int(place) - 1, True
-            elif end:
-                row, column = row + 1, 0
-            else:
-                style = _after(style, colour)
+    def _draw(self, runs: list[Run]) -> None:
+        for row, column, pieces in runs:
+            for piece in pieces:
+                if piece.text:
+                    self._write(row, column, piece)
+                    column += piece.width
+                if piece.ends_line:
+                    row, column = row + 1, 0
         # Where the cursor rests is where an input method shows what is being typed.
-        if placed and tokens[-1][1] and self._at != (row, column):
+        if self._at != (row, column):
             self._move(row, column)
 
-    def _write(self, row: int, column: int, text: str, style: Style) -> int:
-        """Write what of the text is not there already; returns the column behind it."""
-        width = cell_len(text)
+    def _write(self, row: int, column: int, piece: Piece) -> None:
+        """Write what of the piece is not there already."""
         while len(self._chars) <= row:
             self._chars.append([])
             self._styles.append([])
         chars, styles = self._chars[row], self._styles[row]
-        behind = column + width
+        behind = column + piece.width
         if len(chars) < behind:
             styles.extend([""] * (behind - len(chars)))
             chars.extend([None] * (behind - len(chars)))
-        if width != len(text) or not (text.isascii() or _all_narrow(text)):
-            # Wide characters and those that join: terminals do not agree on them, so they are always written.
-            self._put(row, column, text, style, width)
-            chars[column:behind] = [None] * width
+        if not piece.narrow:
+            # Wide characters and those that join are always written, and leave the cursor who knows where.
+            self._put(row, column, piece.text, piece.style, piece.width)
+            chars[column:behind] = [None] * piece.width
             self._at = None
-            return behind
-        new_chars: list[str | None] = list(text)
-        if not text.strip(" "):
-            style = _without_foreground(style)
-        if chars[column:behind] == new_chars and styles[column:behind] == [style] * width:
-            return behind
-        first, last = 0, width
-        while chars[column + first] == new_chars[first] and styles[column + first] == style:
+            return
+        new, style = piece.chars, piece.style
+        if chars[column:behind] == new and styles[column:behind] == piece.styles:
+            return
+        first, last = 0, piece.width
+        while chars[column + first] == new[first] and styles[column + first] == style:
             first += 1
-        while chars[column + last - 1] == new_chars[last - 1] and styles[column + last - 1] == style:
+        while chars[column + last - 1] == new[last - 1] and styles[column + last - 1] == style:
             last -= 1
-        chars[column:behind] = new_chars
-        styles[column:behind] = [style] * width
-        self._put(row, column + first, text[first:last], style, last - first)
-        return behind
+        chars[column:behind] = new
+        styles[column:behind] = piece.styles
+        self._put(row, column + first, piece.text[first:last], style, last - first)
 
     def _put(self, row: int, column: int, text: str, style: Style, width: int) -> None:
         if self._at != (row, column) and not self._cross(row, column):
@@ -139,29 +150,31 @@ class Repaint:
         self._at = (row, column)
 
 
-def _tokens(data: str) -> "list[tuple[str, str, str, str, str]] | None":
+def _runs(data: str) -> list[Run] | None:
     """The parts of a frame; None where `data` holds anything else."""
-    found = []
-    end = 0
-    for match in _TOKEN.finditer(data):
-        if match.start() != end:
+    before, *placed = _PLACE.split(data)
+    if before or not placed:
+        return None
+    runs = []
+    for line, place, told in zip(placed[::3], placed[1::3], placed[2::3], strict=True):
+        pieces = [_piece(text) for text in told.split(_REST) if text]
+        if None in pieces:
             return None
-        end = match.end()
-        line, place, colour, newline, text = match.groups(default="")
-        found.append((line, place, colour, newline, text))
-    return found if end == len(data) else None
+        runs.append((int(line) - 1, int(place) - 1, cast("list[Piece]", pieces)))
+    return runs
 
 
-@lru_cache(maxsize=4096)
-def _all_narrow(text: str) -> bool:
-    return all(cell_len(char) == 1 for char in text)
-
-
-@lru_cache(maxsize=1024)
-def _after(style: Style, colour: str) -> Style:
-    if colour in ("", "0"):
-        return ""
-    return f"{style};{colour}" if style else colour
+@lru_cache(maxsize=8192)
+def _piece(told: str) -> Piece | None:
+    match = _PIECE.fullmatch(told)
+    if match is None:
+        return None
+    style, text = match[1] or "", match[2]
+    if not text.strip(" "):
+        style = _without_foreground(style)
+    width = cell_len(text)
+    narrow = text.isascii() or (width == len(text) and all(cell_len(char) == 1 for char in text))
+    return Piece(text, style, width, narrow, list(text), [style] * width, ends_line=bool(match[3]))
 
 
 @lru_cache(maxsize=1024)
