@@ -11,7 +11,7 @@ from textual.app import App, ComposeResult
 from gpudeck.services.box.source import open_source
 from gpudeck.widgets.cards.box_cards import BoxCards
 
-WARM = 1000
+WARM = 5000  # until caches of text and styles are full
 
 
 class Cards(App[None]):
