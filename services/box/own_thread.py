@@ -49,6 +49,10 @@ class OwnThread(Generic[T]):
         self._began = time.monotonic()
         self._jobs.put(job)
 
+    def wait(self, seconds: float) -> None:
+        """Give the job in hand that much time alone."""
+        self._done.wait(seconds)
+
     def take(self, patience: float) -> T:
         """What the job returned, or what it raised.  Raises StillBusyError where it takes longer than `patience` s."""
         assert self._began is not None, "no job was given"

@@ -48,7 +48,7 @@ int nvmlDeviceRegisterEvents(device *d, u64 types, event_set *set) {
 
 int nvmlEventSetWait_v2(event_set *set, event_data *out, u32 timeout_ms) {
     /* A real driver sleeps until there is an event; looking more often than this would be seen in the panel's CPU time. */
-    static const u32 step_ms = 50;
+    static const u32 step_ms = 200;
     u64 one[3];
     for (u32 waited = 0;; waited += step_ms) {
         while (event(set->next, one) == SUCCESS) {
