@@ -99,6 +99,7 @@ static int refresh(void) { /* with the mutex held; 0 when there is a description
         return 0;
     FILE *file = fopen(path, "r");
     if (!file) return -1;
+    fstat(fileno(file), &now); /* it may have been replaced since */
     content = realloc(content, now.st_size + 1);
     content[fread(content, 1, now.st_size, file)] = 0;
     fclose(file);
