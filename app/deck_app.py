@@ -38,6 +38,10 @@ class PanelSetup:
     ascii_only: bool = False
 
 
+# How long a notice stands: long enough to be read twice, and what asks for an act longer than what only tells.
+_NOTICE_S = {"information": 5.0, "warning": 10.0, "error": 20.0}
+
+
 class DeckApp(App[int]):
     """The state is one DeckState; `change` is the only way from one to the next."""
 
@@ -92,4 +96,4 @@ class DeckApp(App[int]):
 
     def say(self, sentence: str, severity: Literal["information", "warning", "error"] = "information") -> None:
         """A notice; the sentence may hold foreign text."""
-        self.notify(printable(sentence), severity=severity, markup=False, timeout=8)
+        self.notify(printable(sentence), severity=severity, markup=False, timeout=_NOTICE_S[severity])
