@@ -35,6 +35,7 @@ class PanelSetup:
     program: EngineProgram
     model_roots: Callable[[], Sequence[Path]]
     demo: bool = False
+    host: bool = False  # whether the box is the machine itself, whose own figures belong beside its cards
     ascii_only: bool = False
 
 

@@ -11,6 +11,10 @@ class BoxArrived(Message):
     """A new snapshot, or trouble, lies in the box feed's slot."""
 
 
+class HostArrived(Message):
+    """A new reading of the machine lies in the host feed's slot."""
+
+
 class RunnerOpened(Message):
     """Engines can be run: `description` says by whom."""
 

@@ -15,14 +15,17 @@ from gpudeck.app import keymap, places, themes
 from gpudeck.app.chat_acts import ChatActs
 from gpudeck.app.deck_app import INTERVAL_S, PanelSetup
 from gpudeck.app.feeds import LatestSlot
-from gpudeck.app.messages import BoxArrived
+from gpudeck.app.messages import BoxArrived, HostArrived
 from gpudeck.app.programs import engine_program, model_roots
 from gpudeck.services.box.sampler import Sampler
 from gpudeck.services.box.source import open_source
 from gpudeck.services.box.types import Demand, Snapshot
 from gpudeck.services.engine.types import Runner
 from gpudeck.services.errors import OperatorError
+from gpudeck.services.host.sampler import HostSampler, open_host
+from gpudeck.services.host.types import HostReading
 from gpudeck.widgets.chat_input import ChatInput
+from gpudeck.widgets.messages import HostLooked
 
 
 def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
@@ -47,6 +50,7 @@ def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
         program=engine_program(demo=args.demo),
         model_roots=lambda: model_roots(demo=demo),
         demo=demo,
+        host=not demo and not args.box_file,
         ascii_only=ascii_only,
     )
 
@@ -63,6 +67,9 @@ class Panel(ChatActs):
         # The cards show what is always read; whoever shows more asks for it.
         self._sampler = Sampler(setup.source, self._box_slot.put, INTERVAL_S, demand=Demand.NOTHING)
 
+        self._host_slot: LatestSlot[HostReading] = LatestSlot(self.post_message, HostArrived)
+        self._host_sampler = HostSampler(lambda: open_host(setup.model_roots()), self._host_slot.put)
+
     def on_mount(self) -> None:
         for theme in (themes.DARK, themes.LIGHT):
             self.register_theme(theme)
@@ -78,12 +85,14 @@ class Panel(ChatActs):
         self.show()
         self.show_header()
         self._sampler.start()
+        self.deck.host_line.display = self.setup.host
         self.engine_desk.open()
         self._drain = self.set_interval(0.1, self.drain_logs)
         self.set_interval(1.0, self._tick)
 
     def on_unmount(self) -> None:
         self._sampler.stop()
+        self._host_sampler.stop()
         self.engine_desk.close()
 
     def _tick(self) -> None:
@@ -111,6 +120,16 @@ class Panel(ChatActs):
             self.change(state if same else self.judged(state))
         elif value is not None:
             self.change(replace(self.state, trouble=str(value)))
+
+    @on(HostLooked)
+    def _host_looked(self, message: HostLooked) -> None:
+        self._host_sampler.show(message.seen)
+
+    @on(HostArrived)
+    def _host_arrived(self) -> None:
+        host = self._host_slot.take()
+        if host is not None:
+            self.change(replace(self.state, host=host))
 
     def action_pane(self, pane: str) -> None:
         self.deck.open_pane(pane)

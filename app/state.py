@@ -8,6 +8,7 @@ from gpudeck.services.box.types import MIB, Box, Snapshot
 from gpudeck.services.engine.ending import how_it_ended
 from gpudeck.services.engine.phases import Standing
 from gpudeck.services.engine.types import UnitState
+from gpudeck.services.host.types import HostReading
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import Judgement
 from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
@@ -83,6 +84,7 @@ class DeckState:
     judgement: Judgement = field(default_factory=Judgement)
     engines: Mapping[str, EngineInfo] = field(default_factory=dict)
     selected: str | None = None
+    host: HostReading | None = None  # the machine around the cards, while it is looked at
     runner: str = "looking for systemd"
     runner_trouble: str | None = None
 

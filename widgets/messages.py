@@ -45,6 +45,14 @@ class LogSearchAsked(Message):
     """The operator wants to type a search (from LogView to its pane)."""
 
 
+class HostLooked(Message):
+    """The machine's own figures have come into view, or left it."""
+
+    def __init__(self, seen: bool) -> None:
+        super().__init__()
+        self.seen = seen
+
+
 class LogChanged(Message):
     """What the log's frame says may have changed (from LogView to its pane)."""
 

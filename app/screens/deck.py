@@ -15,6 +15,7 @@ from gpudeck.app.keymap import PANES
 from gpudeck.app.screens.keys import help_group, key_hints
 from gpudeck.app.screens.shown import engine_view, engine_words, next_step, occupants, plan_title, plan_words
 from gpudeck.app.state import DeckState
+from gpudeck.services.host.judge import concerns
 from gpudeck.widgets.board.board import Board
 from gpudeck.widgets.cards.box_cards import BoxCards
 from gpudeck.widgets.cards.rows import ONE_ROW_WIDTH
@@ -24,6 +25,7 @@ from gpudeck.widgets.engine_list import EngineList
 from gpudeck.widgets.glyphs import Glyphs, joined
 from gpudeck.widgets.header import DeckHeader, HeaderFacts
 from gpudeck.widgets.help_page import HelpGroup
+from gpudeck.widgets.host_line import HostLine
 from gpudeck.widgets.key_bar import KeyBar
 from gpudeck.widgets.log_pane import LogPane
 from gpudeck.widgets.pane_tabs import PaneTabs
@@ -52,6 +54,8 @@ class Deck(Screen[None]):
         self.strip = CardStrip(glyphs=glyphs, id="cards-strip")
         self.tabs = PaneTabs(PANES, "board", id="panes")
         self.cards = BoxCards(glyphs=glyphs)
+        self.host_line = HostLine(glyphs=glyphs)
+        self.host_line.display = False
         self.topology = Topology(glyphs=glyphs)
         self.board = Board(glyphs=glyphs)
         self.verdict = Verdict(glyphs=glyphs, id="verdict-pane")
@@ -73,6 +77,7 @@ class Deck(Screen[None]):
                 with Vertical(id="left"):
                     with Vertical(id="box", classes="pane"):
                         yield self.cards
+                        yield self.host_line
                     with Vertical(id="links", classes="pane"):
                         yield self.topology
                 with Vertical(id="right"):
@@ -212,6 +217,8 @@ class Deck(Screen[None]):
             self.call_after_refresh(self._fit_links)
         if before is None or before.snapshot is not state.snapshot or before.trouble != state.trouble:
             self.show_box(state, now)
+        if state.host is not None and (before is None or before.host is not state.host):
+            self.host_line.show(state.host, concerns(state.host, len(state.box.gpus) if state.box else 0))
         if before is None or before.draft is not state.draft:
             self.board.show_placement(state.draft.placement)
             self._show_draft(state)

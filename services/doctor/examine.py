@@ -7,11 +7,10 @@ from gpudeck.services.doctor import compatibility, machine
 from gpudeck.services.doctor.check import Check, Health, told
 from gpudeck.services.doctor.engine_environment import Versions, ask
 from gpudeck.services.errors import OperatorError
-from gpudeck.services.host.accelerators import find_accelerators
 from gpudeck.services.host.judge import concerns, count, size
 from gpudeck.services.host.places import kept
 from gpudeck.services.host.reader import HostReader
-from gpudeck.services.host.types import Accelerator, HostReading
+from gpudeck.services.host.types import HostReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +20,6 @@ class Examination:
     checks: tuple[Check, ...]
     versions: Versions | None
     host: HostReading
-    accelerators: tuple[Accelerator, ...]
 
 
 def examine(source: BoxSource, *, demo: bool, unicode: bool) -> Examination:
@@ -30,7 +28,6 @@ def examine(source: BoxSource, *, demo: bool, unicode: bool) -> Examination:
     reader = HostReader(kept())
     reader.read()
     box, driver = _box(source)
-    accelerators = find_accelerators()
     versions, engine_checks = _engine(box, demo=demo)
     runner = [
         told("engine runner", lambda: machine.runner(demo=demo), lacking=Health.MISSING),
@@ -40,14 +37,14 @@ def examine(source: BoxSource, *, demo: bool, unicode: bool) -> Examination:
     host = reader.read()
     checks = (
         driver,
-        *_others(accelerators),
+        *(Check("accelerator", Health.LESS, accelerator.says) for accelerator in host.accelerators),
         None if demo else machine.rights(),
         *runner,
         *engine_checks,
         *_host(host, 0 if demo or box is None else len(box.gpus)),
         machine.terminal(unicode=unicode),
     )
-    return Examination(tuple(check for check in checks if check is not None), versions, host, accelerators)
+    return Examination(tuple(check for check in checks if check is not None), versions, host)
 
 
 def _box(source: BoxSource) -> tuple[Box | None, Check]:
@@ -57,10 +54,6 @@ def _box(source: BoxSource) -> tuple[Box | None, Check]:
         return None, Check("driver", Health.MISSING, str(error))
     source.close()
     return box, machine.driver(box)
-
-
-def _others(accelerators: tuple[Accelerator, ...]) -> list[Check]:
-    return [Check("accelerator", Health.LESS, accelerator.says) for accelerator in accelerators]
 
 
 def _engine(box: Box | None, *, demo: bool) -> tuple[Versions | None, list[Check]]:

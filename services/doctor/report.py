@@ -18,7 +18,7 @@ def document(found: Examination) -> dict[str, Any]:
         "checks": [{"part": c.part, "health": c.health.value, "says": c.says} for c in found.checks],
         "versions": None if found.versions is None else _versions(found.versions),
         "host": _host(found.host),
-        "accelerators": [{"address": a.address, "vendor": a.vendor, "name": a.name} for a in found.accelerators],
+        "accelerators": [{"address": a.address, "vendor": a.vendor, "name": a.name} for a in found.host.accelerators],
     }
 
 

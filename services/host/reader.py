@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from gpudeck.services.host.accelerators import find_accelerators
 from gpudeck.services.host.disks import Disks
-from gpudeck.services.host.types import SHM, HostReading, Keeps, Shm
+from gpudeck.services.host.types import SHM, Accelerator, HostReading, Keeps, Shm
 
 
 class HostReader:
@@ -17,14 +18,16 @@ class HostReader:
     def __init__(self, folders: Sequence[tuple[Path, Keeps]]) -> None:
         self._disks = Disks(folders)
         self._cores: int | None = None
+        self._accelerators: tuple[Accelerator, ...] | None = None
         self._busy: tuple[float, float] | None = None  # CPU seconds, busy and all, at the reading before
         self._swapped: tuple[float, int] | None = None  # when, and bytes in and out since the machine's start
 
     def read(self) -> HostReading:
         import psutil
 
-        if self._cores is None:
+        if self._accelerators is None:
             self._cores = psutil.cpu_count(logical=False)
+            self._accelerators = find_accelerators()
         usable = len(os.sched_getaffinity(0))
         memory, swap = psutil.virtual_memory(), psutil.swap_memory()
         return HostReading(
@@ -41,6 +44,7 @@ class HostReader:
             shm=_shm(),
             open_files=_open_files(),
             disks=self._disks.read(),
+            accelerators=self._accelerators,
         )
 
     def _cpu_share(self) -> float | None:

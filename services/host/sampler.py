@@ -1,7 +1,8 @@
 """The thread that reads the machine while somebody looks."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from gpudeck.services.host.types import HostReading
@@ -12,6 +13,14 @@ _PATIENCE_S = 0.5
 
 class Reads(Protocol):
     def read(self) -> HostReading: ...
+
+
+def open_host(model_roots: Sequence[Path]) -> Reads:
+    """A reader of this machine and of the disks under these folders of models and the caches."""
+    from gpudeck.services.host.places import kept
+    from gpudeck.services.host.reader import HostReader
+
+    return HostReader(kept(model_roots))
 
 
 class HostSampler:

@@ -34,6 +34,22 @@ class Shm:
 
 
 @dataclass(frozen=True, slots=True)
+class Accelerator:
+    """A device on the PCI bus that computes and is no NVIDIA card."""
+
+    address: str  # "0000:c1:00.0"
+    vendor: str  # "AMD"
+    name: str  # "Aqua Vanjaram [Instinct MI300X]", or "1002:74a1" where the machine knows no name
+
+    @property
+    def says(self) -> str:
+        """One sentence: what it is, and that gpudeck leaves it alone."""
+        return (
+            f"{self.vendor} {self.name} at {self.address} is out of scope: gpudeck reads and plans NVIDIA cards only."
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class HostReading:
     """The machine at one moment.  What it does not tell is None."""
 
@@ -50,22 +66,7 @@ class HostReading:
     shm: Shm | None = None
     open_files: int | None = None  # the hard limit of this process, which vLLM raises its own to; None: no limit
     disks: tuple[Disk, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Accelerator:
-    """A device on the PCI bus that computes and is no NVIDIA card."""
-
-    address: str  # "0000:c1:00.0"
-    vendor: str  # "AMD"
-    name: str  # "Aqua Vanjaram [Instinct MI300X]", or "1002:74a1" where the machine knows no name
-
-    @property
-    def says(self) -> str:
-        """One sentence: what it is, and that gpudeck leaves it alone."""
-        return (
-            f"{self.vendor} {self.name} at {self.address} is out of scope: gpudeck reads and plans NVIDIA cards only."
-        )
+    accelerators: tuple[Accelerator, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
