@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ def walk(manager: Manager, home: dict[str, str], unit_file: Path, runner: str) -
     with Terminal([*GPUDECK, "--demo"], env=home, columns=100, rows=30) as terminal:
         terminal.wait_for("demo-mixed")
         terminal.press("3")
-        terminal.wait_for("● ready" if "●" in terminal.text() else "ready")
+        terminal.wait_until(lambda screen: re.search(rf"{MODEL} +ready", screen) is not None, "the engine ready again")
         terminal.press("q")
         terminal.wait_for("still runs")
         terminal.press("n")

@@ -104,7 +104,12 @@ def test_watch_records_until_it_is_interrupted(tmp_path: Path) -> None:
     words = ["box", "--watch", "--json", "--box", str(tmp_path / "box.json"), "--record", str(recorded)]
     for ending in (signal.SIGINT, signal.SIGTERM):
         process = subprocess.Popen(
-            [sys.executable, "-m", "gpudeck.app", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-m", "gpudeck.app", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Whoever runs the tests in the background has Ctrl-C ignored, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         assert process.stdout is not None
         documents = [json.loads(process.stdout.readline()) for _ in range(2)]
