@@ -86,7 +86,7 @@ def walk(manager: Manager, home: dict[str, str], unit_file: Path, runner: str) -
     with Terminal([*GPUDECK, "--demo"], env=home, columns=100, rows=30) as terminal:
         terminal.wait_for("demo-mixed")
         terminal.press("3")
-        terminal.wait_until(lambda screen: re.search(rf"{MODEL} +ready", screen) is not None, "the engine ready again")
+        terminal.wait_until(shows_ready, "ready engine")
         terminal.press("q")
         terminal.wait_for("still runs")
         terminal.press("n")
@@ -101,7 +101,7 @@ def walk(manager: Manager, home: dict[str, str], unit_file: Path, runner: str) -
     with Terminal([*GPUDECK, "--demo"], env=home, columns=100, rows=30) as terminal:
         terminal.wait_for("demo-mixed")
         terminal.press("3")
-        terminal.wait_for("ready")
+        terminal.wait_until(shows_ready, "ready engine")
         terminal.press("q")
         terminal.wait_for("remove with the demo")
         terminal.press("y")
@@ -109,6 +109,11 @@ def walk(manager: Manager, home: dict[str, str], unit_file: Path, runner: str) -
     assert not unit_file.exists()
     assert manager.systemctl("show", "-P", "LoadState", UNIT) == "not-found"
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def shows_ready(screen: str) -> bool:
+    """Whether the engine's row says that it is ready."""
+    return re.search(f"{re.escape(MODEL)} +ready +:", screen) is not None
 
 
 def _port(unit_file: Path) -> str:
