@@ -14,7 +14,7 @@ BINDINGS: list[BindingType] = [
     Binding("a", "adjust", "Options", id="deck.options"),
     Binding("v", "view_unit", "Show the unit", show=False, id="deck.unit"),
     Binding("z", "maximize_pane", "This pane alone", show=False, id="deck.maximize"),
-    Binding("t", "toggle_links", "Links", show=False, id="deck.links"),
+    Binding("t", "turn_links", "Links, their map", show=False, id="deck.links"),
     *(
         Binding(str(number), f"pane('{pane}')", pane.capitalize(), show=False, id=f"deck.pane-{pane}")
         for number, pane in enumerate(PANES, 1)

@@ -5,13 +5,14 @@ import asyncio
 import signal
 import time
 from dataclasses import replace
-from functools import partial
-from typing import ClassVar
+from functools import partial, reduce
+from operator import or_
+from typing import ClassVar, Literal
 
 from textual import on
 from textual.binding import BindingType
 
-from gpudeck.app import keymap, places, themes
+from gpudeck.app import box_news, keymap, places, themes
 from gpudeck.app.chat_acts import ChatActs
 from gpudeck.app.deck_app import INTERVAL_S, PanelSetup
 from gpudeck.app.feeds import LatestSlot
@@ -19,13 +20,13 @@ from gpudeck.app.messages import BoxArrived, HostArrived
 from gpudeck.app.programs import engine_program, model_roots
 from gpudeck.services.box.sampler import Sampler
 from gpudeck.services.box.source import open_source
-from gpudeck.services.box.types import Demand, Snapshot
+from gpudeck.services.box.types import Demand, Severity, Snapshot
 from gpudeck.services.engine.types import Runner
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.host.sampler import HostSampler, open_host
 from gpudeck.services.host.types import HostReading
 from gpudeck.widgets.chat_input import ChatInput
-from gpudeck.widgets.messages import HostLooked
+from gpudeck.widgets.messages import DemandChanged, HostLooked
 
 
 def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
@@ -66,6 +67,7 @@ class Panel(ChatActs):
         self._box_slot: LatestSlot[Snapshot | OperatorError] = LatestSlot(self.post_message, BoxArrived)
         # The cards show what is always read; whoever shows more asks for it.
         self._sampler = Sampler(setup.source, self._box_slot.put, INTERVAL_S, demand=Demand.NOTHING)
+        self._demands: dict[str, Demand] = {}
 
         self._host_slot: LatestSlot[HostReading] = LatestSlot(self.post_message, HostArrived)
         self._host_sampler = HostSampler(lambda: open_host(setup.model_roots()), self._host_slot.put)
@@ -118,8 +120,23 @@ class Panel(ChatActs):
             state = replace(before, snapshot=value, trouble=None)
             same = state.box is before.box and state.used() == before.used()
             self.change(state if same else self.judged(state))
+            self._tell_news(before.snapshot, value)
         elif value is not None:
             self.change(replace(self.state, trouble=str(value)))
+
+    def _tell_news(self, before: Snapshot | None, now: Snapshot) -> None:
+        words: dict[Severity, Literal["information", "warning", "error"]] = {
+            Severity.ERROR: "error",
+            Severity.WARNING: "warning",
+        }
+        for severity, sentence in box_news.told(box_news.news(before, now)):
+            self.say(sentence, words.get(severity, "information"))
+
+    @on(DemandChanged)
+    def _demand_changed(self, message: DemandChanged) -> None:
+        """Read what the views in sight show, and no more."""
+        self._demands[message.view] = message.demand
+        self._sampler.demand = reduce(or_, self._demands.values())
 
     @on(HostLooked)
     def _host_looked(self, message: HostLooked) -> None:
@@ -146,8 +163,8 @@ class Panel(ChatActs):
             return isinstance(self.focused, ChatInput)
         return super().check_action(action, parameters)
 
-    def action_toggle_links(self) -> None:
-        self.deck.toggle_links()
+    def action_turn_links(self) -> None:
+        self.deck.turn_links()
 
     def action_help(self) -> None:
         from gpudeck.widgets.help_page import HelpPage

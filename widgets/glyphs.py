@@ -42,6 +42,9 @@ class Glyphs:
     rule: str  # a horizontal line
     dot: str  # between two facts on a row
     arrow: str
+    sent: str  # traffic out of a card, and into it
+    received: str
+    tap: str  # where a card hangs on a rail
     swap: str
     plus: str
     degree: str
@@ -127,6 +130,9 @@ _UNICODE = Glyphs(
     rule="─",
     dot="·",
     arrow="→",
+    sent="↑",
+    received="↓",
+    tap="┻",
     swap="⇄",
     plus="+",
     degree="°C",
@@ -158,6 +164,9 @@ _ASCII = Glyphs(
     rule="-",
     dot="-",
     arrow="->",
+    sent=">",
+    received="<",
+    tap="#",
     swap="<>",
     plus="+",
     degree="C",

@@ -3,6 +3,7 @@
 from textual.geometry import Offset
 from textual.message import Message
 
+from gpudeck.services.box.types import Demand
 from gpudeck.services.plan.findings import Judgement
 from gpudeck.services.plan.types import Placement
 
@@ -51,6 +52,27 @@ class HostLooked(Message):
     def __init__(self, seen: bool) -> None:
         super().__init__()
         self.seen = seen
+
+
+class DemandChanged(Message):
+    """What a view shows beyond what is always read has changed, or it has come into view or left it."""
+
+    def __init__(self, view: str, demand: Demand) -> None:
+        super().__init__()
+        self.view = view
+        self.demand = demand
+
+
+class CardHighlighted(Message):
+    """The cursor of the cards stands on this card now."""
+
+    def __init__(self, gpu: int) -> None:
+        super().__init__()
+        self.gpu = gpu
+
+
+class DetailAsked(Message):
+    """The operator wants all that is known of the chosen card, or no longer."""
 
 
 class LogChanged(Message):

@@ -17,6 +17,7 @@ from gpudeck.app.screens.shown import engine_view, engine_words, next_step, occu
 from gpudeck.app.state import DeckState
 from gpudeck.services.host.judge import concerns
 from gpudeck.widgets.board.board import Board
+from gpudeck.widgets.card_detail import CardDetail
 from gpudeck.widgets.cards.box_cards import BoxCards
 from gpudeck.widgets.cards.rows import ONE_ROW_WIDTH
 from gpudeck.widgets.chat import ChatPane
@@ -27,10 +28,11 @@ from gpudeck.widgets.header import DeckHeader, HeaderFacts
 from gpudeck.widgets.help_page import HelpGroup
 from gpudeck.widgets.host_line import HostLine
 from gpudeck.widgets.key_bar import KeyBar
+from gpudeck.widgets.links.link_view import LinkView
 from gpudeck.widgets.log_pane import LogPane
+from gpudeck.widgets.messages import CardHighlighted, DetailAsked
 from gpudeck.widgets.pane_tabs import PaneTabs
 from gpudeck.widgets.strip import CardStrip
-from gpudeck.widgets.topology import Topology
 from gpudeck.widgets.verdict import Verdict
 
 # Where a reading older than this is shown with its age: two beats were missed.
@@ -56,7 +58,8 @@ class Deck(Screen[None]):
         self.cards = BoxCards(glyphs=glyphs)
         self.host_line = HostLine(glyphs=glyphs)
         self.host_line.display = False
-        self.topology = Topology(glyphs=glyphs)
+        self.detail = CardDetail(glyphs=glyphs)
+        self.links = LinkView(glyphs=glyphs)
         self.board = Board(glyphs=glyphs)
         self.verdict = Verdict(glyphs=glyphs, id="verdict-pane")
         self.engine_list = EngineList(glyphs=glyphs)
@@ -66,7 +69,7 @@ class Deck(Screen[None]):
         self._standing = ""
         self.keys = KeyBar(id="keys")
         self._shown: DeckState | None = None
-        self._links_wanted: bool | None = None  # by the operator; None: where there is room
+        self._links_wanted: bool | None = None  # by the operator; None: where there is room, and no card in full
 
     def compose(self) -> ComposeResult:
         yield self.header
@@ -77,9 +80,10 @@ class Deck(Screen[None]):
                 with Vertical(id="left"):
                     with Vertical(id="box", classes="pane"):
                         yield self.cards
+                        yield self.detail
                         yield self.host_line
                     with Vertical(id="links", classes="pane"):
-                        yield self.topology
+                        yield self.links
                 with Vertical(id="right"):
                     with Vertical(id="plan", classes="pane"):
                         yield self.board
@@ -133,11 +137,29 @@ class Deck(Screen[None]):
         if self.compact and not self.tabs.has_focus and self._pane_of(self.focused) != pane:
             self._first_of(pane).focus()
 
-    def toggle_links(self) -> None:
-        self._links_wanted = not self.has_class("-links")
+    def turn_links(self) -> None:
+        """From no links to the matrix, on to the map, and away again."""
+        shown = self.has_class("-links")
+        self._links_wanted = not shown or not self.links.as_map
+        self.links.show_as(as_map=shown and not self.links.as_map)
         self._fit_links()
         if self.compact and self._links_wanted:
             self.open_pane("box")
+
+    @on(DetailAsked)
+    def _detail_asked(self) -> None:
+        """Show all of the chosen card below the cards, or no longer."""
+        wanted = not self.has_class("-detail")
+        self.set_class(wanted, "-detail")
+        self.cards.keep_short(wanted)
+        if self.focused is self.detail:
+            self.cards.focus()
+        self._fit_links()
+
+    @on(CardHighlighted)
+    def _card_highlighted(self, message: CardHighlighted) -> None:
+        if self._shown is not None and self._shown.snapshot is not None:
+            self.detail.show(self._shown.snapshot, message.gpu)
 
     @on(Tabs.TabActivated)
     def _tab_activated(self) -> None:
@@ -174,7 +196,12 @@ class Deck(Screen[None]):
         """Show the links where the cards have room beside them, or as the operator wants it."""
         wanted, box = self._links_wanted, self._shown.box if self._shown else None
         if wanted is None:
-            wanted = not self.compact and box is not None and self._room_for_links(len(box.gpus))
+            wanted = (
+                not self.compact
+                and not self.has_class("-detail")
+                and box is not None
+                and self._room_for_links(len(box.gpus))
+            )
         self.set_class(wanted, "-links")
 
     def _room_for_links(self, cards: int) -> bool:
@@ -201,6 +228,7 @@ class Deck(Screen[None]):
             ("Log", self.log_pane.view),
             ("Chat", self.query_one(ChatInput)),
             ("Box", self.cards),
+            ("All of a card", self.detail),
             ("Engines", self.engine_list),
             ("Verdict", self.verdict),
         )
@@ -213,7 +241,6 @@ class Deck(Screen[None]):
         before, self._shown = self._shown, state
         if state.box is not None and (before is None or before.box != state.box):
             self.board.show_box(state.box)
-            self.topology.show(state.box)
             self.call_after_refresh(self._fit_links)
         if before is None or before.snapshot is not state.snapshot or before.trouble != state.trouble:
             self.show_box(state, now)
@@ -260,6 +287,8 @@ class Deck(Screen[None]):
         age = now - state.snapshot.at
         stale = age if age > STALE_S or state.trouble else None
         cards.show(state.snapshot, stale=stale)
+        self.detail.show(state.snapshot, cards.chosen)
+        self.links.show(state.snapshot)
         strip.show(state.snapshot, stale=stale)
 
     def _show_draft(self, state: DeckState) -> None:

@@ -84,11 +84,15 @@ async def test_in_the_chat_field_letters_are_letters_and_escape_leaves_it() -> N
 
 async def test_links_come_and_go() -> None:
     async with panel(demo(), WIDE) as desk:
-        await desk.sees("NV12")
+        links = desk.panel.deck.query_one("#links")
+        await desk.sees("bonded NVLinks")
         await desk.press("t")
-        await desk.until(lambda: desk.panel.deck.query_one("#links").region.area == 0, "links gone")
+        await desk.sees("pair · NV12")
         await desk.press("t")
-        await desk.until(lambda: desk.panel.deck.query_one("#links").region.area > 0, "links back")
+        await desk.until(lambda: links.region.area == 0, "links gone")
+        await desk.press("t")
+        await desk.until(lambda: links.region.area > 0, "links back")
+        await desk.sees("bonded NVLinks")
 
 
 @pytest.mark.parametrize("size", [WIDE, COMPACT], ids=["wide", "compact"])

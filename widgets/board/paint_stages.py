@@ -9,7 +9,7 @@ from gpudeck.widgets.board.scene import Scene
 from gpudeck.widgets.board.sheet import Sheet
 from gpudeck.widgets.glyphs import gib
 from gpudeck.widgets.lines import Line, width_of
-from gpudeck.widgets.topology import link_style, slowest
+from gpudeck.widgets.links.kinds import link_style, slowest
 
 LEAST_OUTLINE = 14  # cells; a narrower target has its sign only
 EMPTY_BOARD = ("No card is placed yet.", "Lift one from the pool and drop it here.")

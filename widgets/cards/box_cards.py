@@ -8,27 +8,28 @@ from textual.geometry import Offset
 
 from gpudeck.services.box.types import Reading, Snapshot
 from gpudeck.services.text import printable
-from gpudeck.widgets.cards import rows
-from gpudeck.widgets.cards.density import Block, blocks
-from gpudeck.widgets.cards.facts import links_in_short
+from gpudeck.widgets.cards import facts, rows
+from gpudeck.widgets.cards.density import Block, a_row_each, blocks
 from gpudeck.widgets.cards.trend import Trend
 from gpudeck.widgets.glyphs import Glyphs, wrap
 from gpudeck.widgets.lines import Line, LineView
-from gpudeck.widgets.messages import CardChosen, CardDragged
+from gpudeck.widgets.messages import CardChosen, CardDragged, CardHighlighted, DetailAsked
 
 
 class BoxCards(LineView):
     """The cards live: full where they all fit, on a wide pane a row each and one for each process; else a row or two
-    each with the chosen one unfolded.
+    each with the chosen one unfolded.  Above them stands what happened to the box.
 
-    Moving the cursor shows nothing else; Space or Enter on a card, or a click on the chosen one, posts `CardChosen`.
+    Moving the cursor posts `CardHighlighted`; Space or Enter on a card, or a click on the chosen one, `CardChosen`; `i`
+    posts `DetailAsked`.
     """
 
     HELP = """
     ## The cards of this box
 
     Each card with its utilisation, memory, temperature, power, and who holds memory on it.  Where the cards do not all
-    fit, each takes a row or two, and the chosen one unfolds.  **Space** takes the chosen card to the board.
+    fit, each takes a row or two, and the chosen one unfolds.  **Space** takes the chosen card to the board, **i** tells
+    all that is known of it.
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False, id="cards.up"),
@@ -36,6 +37,7 @@ class BoxCards(LineView):
         Binding("home,g", "move_to(0)", "First", show=False, id="cards.first"),
         Binding("end,G", "move_to(-1)", "Last", show=False, id="cards.last"),
         Binding("space,enter", "choose", "Take to the board", id="cards.choose"),
+        Binding("i", "tell_all", "All of the card", id="cards.detail"),
     ]
     DEFAULT_CSS = """
     BoxCards { height: 1fr; width: 1fr; min-width: 24; overflow-x: hidden; }
@@ -55,6 +57,7 @@ class BoxCards(LineView):
         self._trouble: str | None = None
         self._history: dict[int, Trend] = {}
         self._links: dict[int, str] = {}  # told once for each box
+        self._short = False
         self._chosen: int | None = None
         self._pressed: tuple[int, Offset] | None = None  # a card under the pressed button, and where that was
         self._owners: list[int | None] = []  # the card that each row belongs to
@@ -67,7 +70,9 @@ class BoxCards(LineView):
     def show(self, snapshot: Snapshot, *, stale: float | None = None) -> None:
         """Show a snapshot; `stale` is its age in seconds where it is older than it should be."""
         if self._snapshot is None or snapshot.box is not self._snapshot.box:
-            self._links = {gpu.index: links_in_short(snapshot.box, gpu, self._glyphs) for gpu in snapshot.box.gpus}
+            self._links = {
+                gpu.index: facts.links_in_short(snapshot.box, gpu, self._glyphs) for gpu in snapshot.box.gpus
+            }
         if self._snapshot is None or snapshot.at != self._snapshot.at:
             for reading in snapshot.readings:
                 value = reading.utilization_percent
@@ -88,9 +93,16 @@ class BoxCards(LineView):
         self._glyphs = glyphs
         self._draw()
 
+    def keep_short(self, short: bool) -> None:
+        """Whether each card has a single row, since the chosen one is told in full elsewhere."""
+        self._short = short
+        self._draw()
+
     def choose(self, gpu: int) -> None:
         """Put the cursor on a card."""
-        self._chosen = gpu
+        if gpu != self._chosen:
+            self._chosen = gpu
+            self.post_message(CardHighlighted(gpu))
         self._draw()
         if gpu in self._owners:
             last = len(self._owners) - 1 - self._owners[::-1].index(gpu)
@@ -105,6 +117,9 @@ class BoxCards(LineView):
         indices = self._indices()
         if indices:
             self.choose(indices[position])
+
+    def action_tell_all(self) -> None:
+        self.post_message(DetailAsked())
 
     def action_choose(self) -> None:
         if self._chosen is not None:
@@ -159,7 +174,7 @@ class BoxCards(LineView):
         width, height = self.room
         if not width:
             return
-        lines: list[Line] = [((line, "error"),) for line in self._notice(width)]
+        lines: list[Line] = [*(((line, "error"),) for line in self._notice(width)), *self._news(width)]
         owners: list[int | None] = [None] * len(lines)
         for gpu, block in self._blocks(width, height - len(lines)):
             for line in block:
@@ -183,6 +198,22 @@ class BoxCards(LineView):
             return []
         return wrap(text, width)
 
+    def _news(self, width: int) -> list[Line]:
+        """Why cards are missing, and the last that happened to the box, in a row."""
+        snapshot, glyphs = self._snapshot, self._glyphs
+        if snapshot is None or self._trouble is not None:
+            return []
+        lines: list[Line] = [
+            ((line, "error"),)
+            for fault in snapshot.box.faults
+            for line in wrap(f"{glyphs.blocked} {printable(fault)}", width)
+        ]
+        event = facts.recent(snapshot) if snapshot.events else None
+        if event is not None:
+            sign, style = rows.event_sign(event, glyphs)
+            lines.append(((glyphs.cut(f"{sign} {facts.happened(event, snapshot.at)}", width), style),))
+        return lines
+
     def _blocks(self, width: int, height: int) -> list[Block]:
         """The rows of each card, at the density that the room allows."""
         snapshot = self._snapshot
@@ -198,10 +229,11 @@ class BoxCards(LineView):
                 glyphs=self._glyphs,
                 at=snapshot.at,
                 links=self._links.get(gpu.index, ""),
+                event=facts.recent(snapshot, gpu.index) if snapshot.events else None,
             )
             for gpu in snapshot.box.gpus
         ]
-        return blocks(views, width, height)
+        return a_row_each(views, width) if self._short else blocks(views, width, height)
 
 
 def _greyed(line: Line) -> Line:

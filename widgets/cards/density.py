@@ -12,6 +12,14 @@ _LEAST_ROWS = 4  # of a card told in full, its processes and faults aside
 Block = tuple[int, list[Line]]  # a card's index, and its rows
 
 
+def a_row_each(views: Sequence[CardView], width: int) -> list[Block]:
+    """Each card on a single row, the chosen one as well: where it is told in full elsewhere."""
+    row = rows.one_row if width >= rows.ONE_ROW_WIDTH else rows.bare_row
+    if width >= WIDE_WIDTH:
+        row = wide
+    return [(view.gpu.index, _marked(view, row(view, width)[:1], width)) for view in views]
+
+
 def blocks(views: Sequence[CardView], width: int, height: int) -> list[Block]:
     """Each card in full where all fit; on a wide pane a row each and one a process; else short, the chosen one full."""
     if len(views) == 1:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpudeck.services.box.types import Box, Gpu, Reading
+from rich.cells import cell_len
+
+from gpudeck.services.box.types import Box, BoxEvent, Gpu, Reading, Severity
 from gpudeck.services.text import printable
 from gpudeck.widgets.cards import facts
 from gpudeck.widgets.glyphs import Glyphs, card_name, gib, joined, wrap
@@ -27,6 +29,7 @@ class CardView:
     glyphs: Glyphs
     at: float = 0.0  # when it was read, seconds since the epoch
     links: str = ""  # where its NVLinks lead, or its place on the bus
+    event: BoxEvent | None = None  # what befell it last, where that is still to be told
 
     @property
     def edge(self) -> tuple[str, str]:
@@ -62,8 +65,7 @@ def full(card: CardView, width: int) -> list[Line]:
             width,
         )
     ]
-    if reading.fault is not None:
-        rows += _fault(card, width)
+    rows += _ails(card, width)
     memory = facts.memory(reading, gpu)
     value_width = 18
     if width < ROOM_FOR_WORDS:
@@ -106,7 +108,7 @@ def one_row(card: CardView, width: int) -> list[Line]:
     head: Line = (card.edge, card.number, (f"{name} ", "strong"))
     if reading.fault is not None:
         room = width - width_of(head) - 2
-        return [(*head, (f"{glyphs.blocked} {glyphs.cut(printable(reading.fault), room)}", "error"))]
+        return [(*head, (f"{glyphs.blocked} {glyphs.cut(facts.ailment(reading, card.at), room)}", "error"))]
     utilization = reading.utilization_percent
     row: Line = (
         *head,
@@ -130,9 +132,9 @@ def bare_row(card: CardView, width: int) -> list[Line]:
     if reading.fault is not None:
         name = glyphs.cut(card_name(printable(gpu.name)), 14)
         room = width - 4 - len(name) - 3
-        fault = f" {glyphs.blocked} {glyphs.cut(printable(reading.fault), room)}"
+        fault = f" {glyphs.blocked} {glyphs.cut(facts.ailment(reading, card.at), room)}"
         return [(card.edge, card.number, (name, "strong"), (fault, "error"))]
-    brake = glyphs.caution if reading.throttle_reasons else " "
+    brake = glyphs.caution if reading.throttle_reasons or card.event or facts.overdue(reading, card.at) else " "
     return [
         (
             card.edge,
@@ -153,7 +155,7 @@ def two_rows(card: CardView, width: int) -> list[Line]:
     name = glyphs.cut(card_name(printable(gpu.name)), max(6, width - 5 - len(health) - 1))
     first: Line = (card.edge, card.number, (name, "strong"))
     if reading.fault is not None:
-        sentence = glyphs.cut(printable(reading.fault), width - len(INDENT) - 2)
+        sentence = glyphs.cut(facts.ailment(reading, card.at), width - len(INDENT) - 2)
         return [first, (card.edge, (f"{INDENT[1:]}{glyphs.blocked} {sentence}", "error"))]
     remarks = _remarks(card, width - width_of(first) - len(health) - 3)
     top = spread((*first, (" ", ""), *remarks), ((health, "muted"),), width)
@@ -171,10 +173,44 @@ def two_rows(card: CardView, width: int) -> list[Line]:
     return [top, bottom]
 
 
-def _fault(card: CardView, width: int) -> list[Line]:
-    lines = wrap(printable(card.reading.fault or ""), width - len(INDENT) - 2)
-    signs = [card.glyphs.blocked, *" " * (len(lines) - 1)]
-    return [(card.edge, (f"{INDENT[1:]}{sign} {line}", "error")) for sign, line in zip(signs, lines, strict=True)]
+def _ails(card: CardView, width: int) -> list[Line]:
+    """The card's fault in full; that it answers slowly, and what befell it last, in a row each."""
+    glyphs = card.glyphs
+    room = width - len(INDENT) - 2
+    fault = facts.ailment(card.reading, card.at)
+    rows: list[Line] = [
+        (card.edge, (f"{INDENT[1:]}{' ' if number else glyphs.blocked} {line}", "error"))
+        for number, line in enumerate(wrap(fault, room) if fault else ())
+    ]
+    late = facts.overdue(card.reading, card.at)
+    if late and not fault:
+        rows.append((card.edge, (f"{INDENT[1:]}{glyphs.caution} read {late} ago, the card is slow", "warning")))
+    if card.event is not None:
+        sign, style = event_sign(card.event, glyphs)
+        text = glyphs.cut(facts.happened(card.event, card.at), room)
+        rows.append((card.edge, (f"{INDENT[1:]}{sign} {text}", style)))
+    return rows
+
+
+def event_sign(event: BoxEvent, glyphs: Glyphs) -> tuple[str, str]:
+    """The sign of an event, and its style."""
+    return {
+        Severity.ERROR: (glyphs.blocked, "error"),
+        Severity.WARNING: (glyphs.caution, "warning"),
+    }.get(event.severity, (glyphs.info, "muted"))
+
+
+def warning_of(card: CardView) -> tuple[str, str]:
+    """What a short row warns of, and its style: a slow answer, what befell the card, a brake on its clocks."""
+    glyphs = card.glyphs
+    if late := facts.overdue(card.reading, card.at):
+        return f"{glyphs.caution} read {late} ago", "warning"
+    if card.event is not None:
+        sign, style = event_sign(card.event, glyphs)
+        xid = card.event.xid
+        return f"{sign} {printable(card.event.text) if xid is None else f'Xid {xid}'}", style
+    reasons = ", ".join(map(printable, card.reading.throttle_reasons))
+    return (f"{glyphs.caution} {reasons}", "warning") if reasons else ("", "")
 
 
 def _throttle(card: CardView, room: int) -> Line:
@@ -186,13 +222,13 @@ def _throttle(card: CardView, room: int) -> Line:
 
 
 def _remarks(card: CardView, room: int) -> Line:
-    """What a short row still tells: a brake on the clocks first, then who uses the card."""
+    """What a short row still tells: a warning first, then who uses the card."""
     if room < 3:
         return ()
     glyphs = card.glyphs
-    brake = f"{glyphs.caution} {printable(card.reading.throttle_reasons[0])} " if card.reading.throttle_reasons else ""
-    brake = glyphs.cut(brake, room)
-    return ((brake, "warning"), (glyphs.cut(facts.holders(card.reading), room - len(brake)), "muted"))
+    warning, style = warning_of(card)
+    warning = glyphs.cut(f"{warning} " if warning else "", room)
+    return ((warning, style), (glyphs.cut(facts.holders(card.reading), room - cell_len(warning)), "muted"))
 
 
 def _processes(card: CardView, width: int) -> list[Line]:

@@ -3,7 +3,7 @@
 from gpudeck.services.box.types import GpuProcess
 from gpudeck.services.text import printable
 from gpudeck.widgets.cards import facts
-from gpudeck.widgets.cards.rows import INDENT, MOST_PROCESSES, CardView, meter
+from gpudeck.widgets.cards.rows import INDENT, MOST_PROCESSES, CardView, meter, warning_of
 from gpudeck.widgets.glyphs import card_name, gib
 from gpudeck.widgets.lines import Line, width_of
 
@@ -17,7 +17,7 @@ def wide(card: CardView, width: int) -> list[Line]:
     name = glyphs.fit(card_name(printable(gpu.name)), min(26, 18 + spare // 8))
     head: Line = (card.edge, card.number, (f"{name} ", "strong"))
     if reading.fault is not None:
-        sentence = glyphs.cut(printable(reading.fault), width - width_of(head) - 2)
+        sentence = glyphs.cut(facts.ailment(reading, card.at), width - width_of(head) - 2)
         return [(*head, (f"{glyphs.blocked} {sentence}", "error"))]
     bar, trend = min(24, 10 + spare // 6), min(32, 14 + spare // 4)
     utilization = reading.utilization_percent
@@ -36,11 +36,11 @@ def wide(card: CardView, width: int) -> list[Line]:
 
 
 def _remarks(card: CardView, room: int) -> Line:
-    """What holds the clocks back, else where the card's links lead."""
+    """What is to be warned of, else where the card's links lead."""
     glyphs = card.glyphs
-    if card.reading.throttle_reasons:
-        brake = f"{glyphs.caution} {', '.join(map(printable, card.reading.throttle_reasons))}"
-        return (("  ", ""), (glyphs.cut(brake, room - 2), "warning")) if room > 4 else ()
+    warning, style = warning_of(card)
+    if warning:
+        return (("  ", ""), (glyphs.cut(warning, room - 2), style)) if room > 4 else ()
     return (("  ", ""), (glyphs.cut(card.links, room - 2), "faint")) if room > 8 and card.links else ()
 
 

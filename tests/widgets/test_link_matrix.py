@@ -4,8 +4,10 @@ import pytest
 from textual.app import App, ComposeResult
 
 from gpudeck.services.box.types import Box, Link
-from gpudeck.widgets.topology import Topology, matrix, slowest
-from tests.widgets.board_boxes import MIXED, uniform
+from gpudeck.widgets.links.kinds import slowest
+from gpudeck.widgets.links.link_view import LinkView
+from gpudeck.widgets.links.matrix import matrix
+from tests.widgets.board_boxes import MIXED, snapshot, uniform
 
 
 def cells(box: Box, width: int = 30) -> list[list[str]]:
@@ -40,19 +42,19 @@ def test_the_legend_stands_beside_the_matrix_where_it_fits() -> None:
 async def test_a_matrix_wider_than_the_view_scrolls() -> None:
     class Links(App[None]):
         def compose(self) -> ComposeResult:
-            yield Topology()
+            yield LinkView()
 
     async with Links().run_test(size=(40, 20)) as pilot:
-        topology = pilot.app.query_one(Topology)
-        topology.show(uniform(16))
+        view = pilot.app.query_one(LinkView)
+        view.show(snapshot(uniform(16)))
         await pilot.pause()
-        assert topology.virtual_size.width > 40
-        assert topology.show_horizontal_scrollbar
-        topology.show(MIXED)
+        assert view.virtual_size.width > 40
+        assert view.max_scroll_x > 0
+        view.show(snapshot(MIXED))
         await pilot.pause()
-        assert not topology.show_horizontal_scrollbar
-        topology.show(Box(()))
-        assert "no GPU" in topology.plain
+        assert view.max_scroll_x == 0
+        view.show(snapshot(Box(())))
+        assert "no GPU" in view.plain
 
 
 @pytest.mark.parametrize(

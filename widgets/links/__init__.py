@@ -1,0 +1,1 @@
+"""How every two cards reach each other, drawn twice: as a matrix and as a map."""
