@@ -1,12 +1,18 @@
 """What the terminal can do, found out before anything is drawn on it."""
 
 import codecs
+import errno
+import io
 import locale
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from gpudeck.app import places
 from gpudeck.services.errors import OperatorError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 def require_terminal() -> None:
@@ -30,6 +36,21 @@ def speaks_unicode() -> bool:
         return False
 
 
+class TerminalFile(io.FileIO):
+    """A terminal that may go away; what is written to it from then on is dropped.
+
+    An error would end Textual's thread that writes, and the panel would wait for it when it leaves.
+    """
+
+    def write(self, data: "Buffer") -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return memoryview(data).nbytes
+
+
 def guard_screen() -> None:
     """Keep the screen for Textual alone.
 
@@ -37,7 +58,8 @@ def guard_screen() -> None:
     terminal; descriptor 2 itself goes to the panel's log from here on.
     """
     sys.stderr.flush()
-    screen = os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding, errors="backslashreplace")
+    line = io.BufferedWriter(TerminalFile(os.dup(2), "w"))
+    screen = io.TextIOWrapper(line, encoding=sys.stderr.encoding, errors="backslashreplace")
     log = places.panel_log()
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
