@@ -29,8 +29,8 @@ def wide(card: CardView, width: int) -> list[Line]:
         ("  ", ""),
         *meter(facts.share(reading, gpu), bar, "soft", glyphs),
         (f" {gib(reading.memory_used_bytes):>5} of {gib(gpu.memory_bytes)} GiB", "text"),
-        (f"  {facts.temperature(reading, glyphs):>6}", "muted"),
-        (f"  {facts.power(reading, gpu):>12}", "muted"),
+        (f"  {facts.temperature(reading, glyphs):>6}", "text"),
+        (f"  {facts.power(reading, gpu):>12}", "text"),
     )
     return [(*row, *_remarks(card, width - width_of(row))), *_holders(card, width)]
 
