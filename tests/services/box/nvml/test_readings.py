@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from gpudeck.services.box import processes
 from gpudeck.services.box.nvml import NvmlSource
 from gpudeck.services.box.nvml.card import HEALTH_S
 from gpudeck.services.box.types import (
@@ -208,7 +209,11 @@ def test_a_card_with_unified_memory_has_the_hosts(fake_nvml: FakeNvml, source: N
     assert reading.memory_reserved_bytes is None
 
 
-def test_processes_have_names_and_users_and_memory_where_it_is_known(fake_nvml: FakeNvml, source: NvmlSource) -> None:
+def test_processes_have_names_and_users_and_memory_where_it_is_known(
+    fake_nvml: FakeNvml, source: NvmlSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In a container the process numbers are the host's; these tests may run in one.
+    monkeypatch.setattr(processes, "_in_a_container", lambda: False)
     me = os.getpid()
     gone = 2**22 + 1  # above the kernel's highest pid
     fake_nvml(pair(), (busy(0, GpuProcess(me, "", GIB), GpuProcess(gone, "")),), **{f"process.{gone}": "elsewhere"})
