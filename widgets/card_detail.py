@@ -14,7 +14,7 @@ from gpudeck.widgets.glyphs import Glyphs, gib, joined, wrap
 from gpudeck.widgets.lines import Line, LineView, width_of
 from gpudeck.widgets.messages import DemandChanged, DetailAsked
 
-LEAST_COLUMN = 37  # cells
+LEAST_COLUMN = 35  # cells
 _GAP = 2
 _LABEL = 14
 _EVENTS = 5

@@ -15,6 +15,8 @@ from gpudeck.widgets.glyphs import Glyphs, wrap
 from gpudeck.widgets.lines import Line, LineView
 from gpudeck.widgets.messages import CardChosen, CardDragged, CardHighlighted, DetailAsked
 
+_WARNINGS = frozenset(("error", "warning"))  # what stays in colour on a card whose figures are old
+
 
 class BoxCards(LineView):
     """The cards live: full where they all fit, on a wide pane a row each and one for each process; else a row or two
@@ -176,13 +178,22 @@ class BoxCards(LineView):
             return
         lines: list[Line] = [*(((line, "error"),) for line in self._notice(width)), *self._news(width)]
         owners: list[int | None] = [None] * len(lines)
+        dim = self._trouble is not None or self._stale is not None
+        late = self._late()
         for gpu, block in self._blocks(width, height - len(lines)):
             for line in block:
-                dim = self._trouble is not None or self._stale is not None
-                lines.append(_greyed(line) if dim else line)
+                shown = _greyed(line, _WARNINGS) if gpu in late else line
+                lines.append(_greyed(line) if dim else shown)
                 owners.append(gpu)
         self._owners = owners
         self.show_lines(lines)
+
+    def _late(self) -> set[int]:
+        """The cards whose figures are older than the others'."""
+        snapshot = self._snapshot
+        if snapshot is None:
+            return set()
+        return {reading.gpu for reading in snapshot.readings if facts.overdue(reading, snapshot.at)}
 
     def _notice(self, width: int) -> list[str]:
         glyphs = self._glyphs
@@ -236,5 +247,5 @@ class BoxCards(LineView):
         return a_row_each(views, width) if self._short else blocks(views, width, height)
 
 
-def _greyed(line: Line) -> Line:
-    return tuple((text, "muted") for text, _ in line)
+def _greyed(line: Line, but: frozenset[str] = frozenset()) -> Line:
+    return tuple((text, styles if but & set(styles.split()) else "muted") for text, styles in line)

@@ -195,12 +195,12 @@ def _nvlink(gpu: Gpu, reading: Reading, glyphs: Glyphs) -> Group:
             ("version", told(", ".join(map(str, sorted(versions))) or None)),
             ("each way", told(", ".join(f"{speed:g}" for speed in sorted(speeds)) or None, " GB/s a lane")),
             ("out, in", traffic(reading.nvlink_tx_bytes_s, reading.nvlink_rx_bytes_s, glyphs)),
-            *(_lane(link, lanes.get(link.lane), glyphs) for link in links),
+            *(row for link in links for row in _lane(link, lanes.get(link.lane), glyphs)),
         ),
     )
 
 
-def _lane(link: NvLink, lane: LaneReading | None, glyphs: Glyphs) -> tuple[str, Line]:
+def _lane(link: NvLink, lane: LaneReading | None, glyphs: Glyphs) -> list[tuple[str, Line]]:
     """Where one NVLink leads; its traffic, or that it is down; its errors where it has some."""
     where = {"gpu": "a GPU", None: "n/a"}.get(link.remote, str(link.remote)) if link.peer is None else str(link.peer)
     label = f"{link.lane:>2} {glyphs.arrow} {where}"
@@ -208,7 +208,7 @@ def _lane(link: NvLink, lane: LaneReading | None, glyphs: Glyphs) -> tuple[str, 
     counts = [(lane.replays, "replays"), (lane.recoveries, "recoveries"), (lane.crc_errors, "CRC")] if lane else []
     errors = ", ".join(f"{count} {word}" for count, word in counts if count)
     value = value if link.up else said(f"{glyphs.blocked} down", "error")
-    return label, (*value, (f" {errors}", "warning")) if errors else value
+    return [(label, value), *([("", said(f"{glyphs.caution} {errors}", "warning"))] if errors else [])]
 
 
 def _errors(reading: Reading) -> Group:
