@@ -175,10 +175,10 @@ async def test_all_is_asked_for_only_while_it_is_seen() -> None:
     async with app.run_test(size=(80, 30)) as pilot:
         app.view.show(snapshot(MIXED), 1)
         await pilot.pause()
-        assert app.told[-1] is Demand.ALL
+        assert app.told == [Demand.ALL]
         assert "GPU 1 NVIDIA A100" in app.view.plain
         app.view.display = False
         await pilot.pause()
-        assert app.told[-1] is Demand.NOTHING
+        assert app.told == [Demand.ALL, Demand.NOTHING]
         app.view.show(snapshot(MIXED, at=2.0), 2)
         assert "GPU 1 " in app.view.plain  # what nobody sees is not painted

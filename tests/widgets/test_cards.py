@@ -1,6 +1,7 @@
 """All cards in one view: what is told of each at every density, and that only changed rows are drawn again."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
@@ -8,7 +9,7 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.message import Message
 
-from gpudeck.services.box.types import GIB, Box, GpuProcess, Snapshot
+from gpudeck.services.box.types import GIB, Box, BoxEvent, GpuProcess, Severity, Snapshot
 from gpudeck.widgets.cards import facts
 from gpudeck.widgets.cards.box_cards import BoxCards
 from gpudeck.widgets.glyphs import Glyphs
@@ -153,8 +154,6 @@ def test_foreign_names_are_written_out() -> None:
 
 @pytest.mark.parametrize(("peers", "words"), [((1,), "NV4 → 1"), ((1, 2, 3, 5), "NV4 → 1-3, 5"), ((), "PCIe 4×16")])
 def test_links_in_short(peers: Iterable[int], words: str) -> None:
-    from dataclasses import replace
-
     from gpudeck.services.box.types import Link, Pcie
 
     box = uniform(6)
@@ -169,3 +168,48 @@ async def test_wide_names_are_measured_in_cells() -> None:
         cards = pilot.app.query_one(BoxCards)
         assert all(cell_len(row) <= 46 for row in cards.plain.splitlines())
         assert "…" in cards.plain
+
+
+async def test_what_befell_the_box_and_a_card_is_told_and_fades() -> None:
+    events = (
+        BoxEvent(1000.0, Severity.INFO, "GPU 1: NVLink 3 came up.", 1),
+        BoxEvent(1030.0, Severity.ERROR, "GPU 0: Xid 31.", 0, 31),
+    )
+    box = replace(MIXED, faults=("GPU 3 can not be opened.",))
+    for size, on_card in (((70, 40), "✗ 20 s ago: GPU 0: Xid 31."), ((90, 8), "✗ Xid 31"), ((130, 8), "✗ Xid 31")):
+        app = Cards(replace(snapshot(box, at=1050.0), events=events))
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            rows = app.cards.plain.splitlines()
+            assert rows[0] == "✗ GPU 3 can not be opened."
+            assert rows[1] == "✗ 20 s ago: GPU 0: Xid 31."
+            app.cards.choose(2)  # so that the first card is short where there is no room
+            card = app.cards.plain.split("RTX 4090")[1].split("A100")[0]
+            assert on_card in card
+            app.cards.show(replace(snapshot(box, at=1100.0), events=events))
+            assert "Xid 31" in app.cards.plain
+            assert "came up" not in app.cards.plain
+            app.cards.show(replace(snapshot(box, at=2000.0), events=events))
+            assert "Xid" not in app.cards.plain
+
+
+async def test_an_event_that_a_fault_tells_is_not_told_twice() -> None:
+    fault = "GPU 0 has fallen off the bus."
+    first = replace(snapshot(MIXED, at=5.0, fault=fault), events=(BoxEvent(4.0, Severity.ERROR, fault, 0),))
+    async with Cards(first).run_test(size=(60, 30)) as pilot:
+        assert pilot.app.query_one(BoxCards).plain.count(fault) == 1
+
+
+async def test_a_card_that_answers_late_says_how_old_its_figures_are() -> None:
+    hung = snapshot(MIXED, at=100.0, fault="GPU 0 does not answer.").readings[0]
+    for size in ((60, 30), (60, 6), (80, 5), (130, 8)):
+        for fault, words in (("GPU 0 does not answer.", "✗ 40 s old: GPU 0 does"), (None, "▲ 40 s")):
+            late = replace(hung, at=60.0, fault=fault)
+            shown = snapshot(MIXED, at=100.0)
+            app = Cards(replace(shown, readings=(late, *shown.readings[1:])))
+            async with app.run_test(size=size) as pilot:
+                await pilot.pause()
+                app.cards.choose(2)
+                assert words in app.cards.plain
+                figures = [style for line in app.cards.lines for text, style in line if "61 %" in text]
+                assert "muted" in (figures[0] if fault is None else "muted")

@@ -152,15 +152,15 @@ async def test_traffic_is_asked_for_only_while_the_map_is_seen() -> None:
     async with app.run_test(size=(80, 30)) as pilot:
         app.view.show(snapshot(MIXED))
         await pilot.pause()
-        assert app.told[-1] is Demand.NOTHING
+        assert app.told == [Demand.NOTHING]
         assert "bonded NVLinks" in app.view.plain
         app.view.show_as(as_map=True)
         await pilot.pause()
-        assert app.told[-1] is Demand.TRAFFIC
+        assert app.told == [Demand.NOTHING, Demand.TRAFFIC]
         assert "pair · NV12" in app.view.plain
         app.view.display = False
         await pilot.pause()
-        assert app.told[-1] is Demand.NOTHING
+        assert app.told == [Demand.NOTHING, Demand.TRAFFIC, Demand.NOTHING]
 
 
 async def test_down_lanes_are_told_below_the_matrix_too() -> None:

@@ -14,6 +14,7 @@ from gpudeck.widgets.lines import Line, spread, width_of
 ONE_ROW_WIDTH = 70  # cells that a card needs to be told on a single row
 ROOM_FOR_WORDS = 36  # cells below which figures stand without their words
 MOST_PROCESSES = 4
+_WARNING = 12  # cells of a warning for which a short row makes room
 INDENT = "    "
 
 
@@ -117,8 +118,12 @@ def one_row(card: CardView, width: int) -> list[Line]:
         *meter(facts.share(reading, gpu), bar_width, "soft", glyphs),
         (f" {gib(reading.memory_used_bytes):>5}/{gib(gpu.memory_bytes):<5} ", "text"),
         (f"{facts.temperature(reading, glyphs):>6} ", "muted"),
-        (f"{'n/a' if reading.power_w is None else format(reading.power_w, '.0f'):>4} W ", "muted"),
     )
+    drawn: Line = ((f"{'n/a' if reading.power_w is None else format(reading.power_w, '.0f'):>4} W ", "muted"),)
+    # A warning that does not fit is worth more than the power.
+    warning = min(cell_len(warning_of(card)[0]) + 1, _WARNING)
+    if warning == 1 or width_of((*row, *drawn)) + warning <= width:
+        row = (*row, *drawn)
     return [(*row, *_remarks(card, width - width_of(row)))]
 
 
@@ -184,7 +189,7 @@ def _ails(card: CardView, width: int) -> list[Line]:
     ]
     late = facts.overdue(card.reading, card.at)
     if late and not fault:
-        rows.append((card.edge, (f"{INDENT[1:]}{glyphs.caution} read {late} ago, the card is slow", "warning")))
+        rows.append((card.edge, (f"{INDENT[1:]}{glyphs.caution} {late} old: the card answers slowly", "warning")))
     if card.event is not None:
         sign, style = event_sign(card.event, glyphs)
         text = glyphs.cut(facts.happened(card.event, card.at), room)
@@ -204,7 +209,7 @@ def warning_of(card: CardView) -> tuple[str, str]:
     """What a short row warns of, and its style: a slow answer, what befell the card, a brake on its clocks."""
     glyphs = card.glyphs
     if late := facts.overdue(card.reading, card.at):
-        return f"{glyphs.caution} read {late} ago", "warning"
+        return f"{glyphs.caution} {late} old", "warning"
     if card.event is not None:
         sign, style = event_sign(card.event, glyphs)
         xid = card.event.xid
@@ -227,8 +232,10 @@ def _remarks(card: CardView, room: int) -> Line:
         return ()
     glyphs = card.glyphs
     warning, style = warning_of(card)
-    warning = glyphs.cut(f"{warning} " if warning else "", room)
-    return ((warning, style), (glyphs.cut(facts.holders(card.reading), room - cell_len(warning)), "muted"))
+    if warning:
+        warning = glyphs.cut(warning, room - 1) + " "
+    rest = room - cell_len(warning)
+    return ((warning, style), (glyphs.cut(facts.holders(card.reading), rest) if rest > 2 else "", "muted"))
 
 
 def _processes(card: CardView, width: int) -> list[Line]:
