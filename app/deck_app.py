@@ -71,6 +71,14 @@ class DeckApp(App[int]):
 
     def on_resize(self) -> None:
         """A terminal of another size shows what it likes until it is drawn anew."""
+        self._forget_screen()
+
+    def action_redraw(self) -> None:
+        """Draw every cell: another program may have written over them (wall, a kernel's message)."""
+        self._forget_screen()
+        self.screen.refresh(layout=True)
+
+    def _forget_screen(self) -> None:
         from gpudeck.app.lean_driver import LeanDriver
 
         if isinstance(self._driver, LeanDriver):

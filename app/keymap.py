@@ -22,6 +22,7 @@ BINDINGS: list[BindingType] = [
     Binding("o", "pane('log')", "Log", show=False, id="deck.log"),
     Binding("c", "pane('chat')", "Chat", id="deck.chat"),
     Binding("escape", "step_out", "Leave the field", id="deck.out"),
+    Binding("ctrl+l", "redraw", "Draw the screen anew", show=False, id="deck.redraw"),
     Binding("question_mark,f1", "help", "Help", id="deck.help"),
     Binding("q", "leave", "Quit", id="deck.leave"),
     Binding("ctrl+q", "leave", "Quit", show=False, priority=True, id="deck.leave-anywhere"),

@@ -134,3 +134,10 @@ def test_foreign_bytes_in_a_text_are_no_frame() -> None:
     """Text is made printable before it is shown; what still has a control character goes as Textual wrote it."""
     odd = "\x1b[1;1Ha\tb"
     assert Repaint().through(odd) == odd
+
+
+def test_what_terminals_do_not_agree_on_is_always_written_again() -> None:
+    repaint = Repaint()
+    wide = "\x1b[2;1H日本\x1b[1;1H"
+    repaint.through(wide)
+    assert "日本" in repaint.through(wide)
