@@ -61,6 +61,38 @@ async def compact_log(stage: Stage) -> None:
     await stage.clear_notices()
 
 
+async def links_map(stage: Stage) -> None:
+    """An engine over four of eight cards at work, and the links as a map."""
+    await four_cards_serve(stage)
+    await stage.press("t")
+    await asked_about_links(stage)
+    await stage.seconds(0.8)
+
+
+async def card_detail(stage: Stage) -> None:
+    """All of one of the cards that the engine is on."""
+    await four_cards_serve(stage)
+    await stage.press("1", "down", "i")
+    await asked_about_links(stage)
+    await stage.press("tab", "1", "z")
+    await stage.seconds(0.4)
+
+
+async def four_cards_serve(stage: Stage) -> None:
+    await stage.choose_model(LARGE_MODEL)
+    for gpu, target in ((0, NewStage(0)), (1, Rank(0, 1)), (2, Rank(0, 2)), (3, Rank(0, 3))):
+        await stage.carry(gpu, target)
+        await stage.drop()
+    await stage.start()
+    await stage.clear_notices()
+
+
+async def asked_about_links(stage: Stage) -> None:
+    await stage.press("c")
+    await stage.ask("Tell me all that you know of NVLink.")
+    await stage.until_busy()
+
+
 async def two_cards_in_a_group(stage: Stage) -> None:
     await stage.choose_model(LARGE_MODEL)
     for gpu, target in ((1, NewStage(0)), (2, Rank(0, 1))):
@@ -72,6 +104,8 @@ SCENES = {
     "panel-wide": Scene(*WIDE, serving),
     "dragging": Scene(*WIDE, dragging),
     "blocked": Scene(*WIDE, blocked),
+    "links-map": Scene(*WIDE, links_map, "nvswitch"),
+    "card-detail": Scene(*WIDE, card_detail, "nvswitch"),
     "compact-board": Scene(*COMPACT, compact_board),
     "compact-log": Scene(*COMPACT, compact_log),
 }
