@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -237,9 +237,10 @@ class EmbeddedRunner:
         elif left := self._members(files):
             signal_all(left, signal.SIGTERM)
             self._await_end(files, patience)
-        signal_all(self._members(files), signal.SIGKILL)
+        left = self._members(files)
+        signal_all(left, signal.SIGKILL)
         run.supervisor.wait(_KILL_S)  # it writes down the end
-        if left := self._await_end(files, _KILL_S):
+        if left := self._await_end(files, _KILL_S, left):
             raise OperatorError(
                 f"{name} is stopped but for {_list(left)}, which the kernel does not end: its driver may hang."
             )
@@ -250,11 +251,19 @@ class EmbeddedRunner:
             return []
         return belonging(run.supervisor, run.main, f"{RUN_VARIABLE}={run.run}")
 
-    def _await_end(self, files: EngineDirectory, seconds: float) -> list[Process]:
-        """What is still there after at most `seconds`."""
+    def _await_end(self, files: EngineDirectory, seconds: float, known: Iterable[Process] = ()) -> list[Process]:
+        """What is still there after at most `seconds`.
+
+        A process that was seen counts until it is gone: one that is ending has lost its environment, and so what it was
+        told by, a moment before it is.
+        """
         deadline = time.monotonic() + seconds
-        while (left := self._members(files)) and time.monotonic() < deadline:
+        seen = {*known, *self._members(files)}
+        while left := [process for process in seen if process.alive]:
+            if time.monotonic() >= deadline:
+                break
             left[0].wait(min(0.5, max(deadline - time.monotonic(), 0)))
+            seen |= set(self._members(files))
         return left
 
     @contextmanager
