@@ -80,7 +80,7 @@ class EngineActs(EngineWatch):
         if self._viewing_only:
             self.push_screen(self._preview_screen(preview, "close"))
         elif preview.unchanged and running:
-            self.say(f"{message.spec.name} runs from this very unit; r restarts it, x stops it.")
+            self.say(f"{message.spec.name} runs from this very unit; R restarts it, x stops it.")
         elif preview.unchanged:
             # Approved before: what stands there is what would be written, line for line.
             self._act(message.spec.name, "starting", message.spec)

@@ -19,6 +19,7 @@ from gpudeck.app.messages import (
 )
 from gpudeck.app.plan_acts import PlanActs
 from gpudeck.app.state import DeckState
+from gpudeck.services.engine.listening import answers_itself
 from gpudeck.services.engine.phases import PhaseTracker
 from gpudeck.services.engine.types import LogLine
 from gpudeck.services.errors import OperatorError
@@ -165,6 +166,9 @@ class EngineWatch(PlanActs):
         address = await asyncio.to_thread(import_module, "gpudeck.services.http.address")
         async with client_module.VllmClient(address.Address.of_engine(options.host, options.port).url) as client:
             await client.wait_until_ready(every_s=0.5)
+            # Another's server may answer there: then this engine never will.
+            while not await asyncio.to_thread(answers_itself, info.unit, options.port):
+                await asyncio.sleep(1.0)
             try:
                 served = await client.models()
             except OperatorError:

@@ -56,6 +56,7 @@ def is_ready(state: UnitState) -> bool:
         return False
     import asyncio
 
+    from gpudeck.services.engine.listening import answers_itself
     from gpudeck.services.http.address import Address
     from gpudeck.services.http.client import VllmClient
 
@@ -63,7 +64,8 @@ def is_ready(state: UnitState) -> bool:
         async with VllmClient(url) as client:
             return await client.ready()
 
-    return asyncio.run(ask(Address.of_engine(state.spec.options.host, state.spec.options.port).url))
+    options = state.spec.options
+    return answers_itself(state, options.port) and asyncio.run(ask(Address.of_engine(options.host, options.port).url))
 
 
 def shape(state: UnitState) -> str:

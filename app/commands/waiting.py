@@ -5,6 +5,7 @@ import queue
 import sys
 import time
 
+from gpudeck.services.engine.listening import answers_itself
 from gpudeck.services.engine.phases import Phase, PhaseTracker
 from gpudeck.services.engine.types import LogLine, Runner, UnitState
 from gpudeck.services.errors import OperatorError
@@ -27,13 +28,15 @@ def wait_ready(runner: Runner, name: str, logs: str) -> int:
     if state is None or state.spec is None:
         raise OperatorError(f"{name} was not written by gpudeck, so its port is not known: follow it with `{logs}`.")
     first_pid = state.main_pid
-    url = Address.of_engine(state.spec.options.host, state.spec.options.port).url
+    port = state.spec.options.port
+    url = Address.of_engine(state.spec.options.host, port).url
     lines: queue.SimpleQueue[list[LogLine]] = queue.SimpleQueue()
     follower = runner.follow(name, lines.put)
     follower.start()
     tracker, began, told = PhaseTracker(), time.monotonic(), None
     try:
-        while not asyncio.run(_answers(url)):
+        # Another's server may answer there: then this engine will not, and its log says so.
+        while not (state and answers_itself(state, port) and asyncio.run(_answers(url))):
             _read(lines, tracker, _BEAT_S)
             told = _tell(tracker, told, began)
             state = runner.state(name)
