@@ -23,13 +23,18 @@ def run(args: argparse.Namespace) -> int:
         print(f"{finding.severity.value}: {printable(finding.message)} [{finding.rule}]")
     if judgement.state is VerdictState.BLOCKED and not args.force:
         worst = next(finding for finding in judgement.findings if finding.severity is Severity.ERROR)
-        raise OperatorError(f"The plan is blocked ({worst.rule}); {worst.fix or 'change it'}, or give --force.")
+        way_out = worst.fix or "Change the plan."
+        raise OperatorError(f"The plan is blocked ({worst.rule}). {way_out} --force installs it all the same.")
     runner = runner_for(args)
     try:
         preview = runner.preview(spec)
-        if preview.unchanged:
+        if preview.unchanged and not args.enable:
             print(f"{preview.path} is installed already, line for line.")
             return 0
+        if not preview.managed:
+            raise OperatorError(
+                f"{preview.path} is there already and was not written by gpudeck: give the engine another --name."
+            )
         print(unit.difference(preview) if preview.existing else preview.text)
         enabling = " and has it started at every boot" if args.enable else ""
         if not confirmed(f"This writes {preview.path}{enabling}.", yes=args.yes):

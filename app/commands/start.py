@@ -26,6 +26,10 @@ def run(args: argparse.Namespace) -> int:
             runner.start(state.name)
         if args.no_wait:
             return 0
+        if state.spec is None:
+            follow = told_command(args, f"logs -f {state.name}")
+            print(f"{state.name} is started; gpudeck did not write its unit and does not know its port: {follow}")
+            return 0
         return wait_ready(runner, state.name, told_command(args, f"logs {state.name}"))
     finally:
         runner.close()

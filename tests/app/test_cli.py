@@ -295,6 +295,16 @@ def test_from_install_to_remove(gpudeck: Gpudeck, home: Path) -> None:
 # -- as a process
 
 
+def test_enabling_an_installed_engine_is_not_taken_for_done(gpudeck: Gpudeck) -> None:
+    words = ("install", MODEL, "--demo", "--stage", "1", "--name", "again", "--yes")
+    assert gpudeck(*words).code == 0
+    assert "installed already" in gpudeck(*words).out
+    # Under the embedded runner nothing starts engines at boot, which is told and not passed over.
+    done = gpudeck(*words, "--enable")
+    assert done.code == 1
+    assert "without --enable" in done.err
+
+
 def test_a_blocked_plan_is_installed_only_by_force(gpudeck: Gpudeck) -> None:
     words = ("install", MODEL, "--demo", "--stage", "0,1,2", "--name", "blocked", "--yes")
     done = gpudeck(*words)
