@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +13,33 @@ from gpudeck.services.engine.types import Runner, Scope, UnitState
 from gpudeck.services.errors import OperatorError
 from tests.app.panels import COMPACT, WIDE, Desk, demo, panel, real
 from tests.app.test_panel_engines import select, small
+from tests.rigs.at_the_panel import free_port
 from tests.rigs.fakenvml.fixtures import FakeNvml
 from tests.services.box.boxes import busy, card, pair
 from tests.services.http.stub import answer, serving, stream
 
 EVIL = "[red]x[/red] [/] [@click=app.quit]y[/] \x1b]0;owned\x07\x1b[2J\x9b31m\u202ez"
 SHOWN = "[red]x[/red] [/] [@click=app.quit]y[/] ^[]0;owned^G^[[2J"
+
+FORWARD = """\
+import asyncio, sys
+
+async def pump(reader, writer):
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+
+async def connected(reader, writer):
+    there, back = await asyncio.open_connection("127.0.0.1", int(sys.argv[2]))
+    await asyncio.gather(pump(reader, back), pump(there, writer), return_exceptions=True)
+
+async def main():
+    server = await asyncio.start_server(connected, "127.0.0.1", int(sys.argv[1]))
+    await server.serve_forever()
+
+asyncio.run(main())
+"""
 
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -144,8 +166,11 @@ async def test_an_answer_with_evil_words(home: Path, runner: Runner, tmp_path: P
         stub.replies["/v1/chat/completions"] = stream(
             json.dumps(event), json.dumps({"choices": [{"delta": {}, "finish_reason": "stop"}]}), "[DONE]"
         )
-        port = int(stub.url.rpartition(":")[2])
-        small(tmp_path / "a", "talks", runner, port=port)
+        # The engine's own process listens, as the panel believes no other, and hands each connection on to the stub.
+        port, program = free_port(), tmp_path / "forward.py"
+        program.write_text(FORWARD)
+        script = f"exec {sys.executable} {program} {port} {stub.url.rpartition(':')[2]}"
+        small(tmp_path / "a", "talks", runner, script, port=port)
         runner.start("talks")
         async with panel(demo()) as desk:
             await desk.is_("talks", "ready")
