@@ -41,8 +41,9 @@ class Case:
 
 
 def cases() -> list[Case]:
-    lines = (DATA / "h200_cases.jsonl").read_text().splitlines()
-    return [_case(json.loads(line)) for line in lines]
+    """The runs that the model was fitted to, and those of `tests.hardware.pairs`, chosen and predicted before they were run."""
+    files = (DATA / "h200_cases.jsonl", DATA / "h200_pairs.jsonl")
+    return [_case(json.loads(line)) for file in files for line in file.read_text().splitlines()]
 
 
 def _case(data: dict[str, Any]) -> Case:
