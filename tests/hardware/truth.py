@@ -2,8 +2,8 @@
 
     python -m tests.hardware.truth --models DIR --out FOLDER --python PYTHON [ID…]
 
-PYTHON is the engine environment's.  Weights are dummies (`--load-format dummy`): memory is the architecture's own.  Each engine is
-ended, and the card seen empty again, before the next begins.  FOLDER/runs.jsonl has the form of
+PYTHON is the engine environment's.  Weights are dummies (`--load-format dummy`): memory is the architecture's own.
+Each engine is ended, and the card seen empty again, before the next begins.  FOLDER/runs.jsonl has the form of
 tests/data/h200_cases.jsonl, which `python -m tests.services.memory.h200` compares with the memory model.
 """
 
@@ -129,10 +129,8 @@ class _Engine:
         """End the whole group: an engine core outlives its server otherwise, and holds the card."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGTERM)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            pass
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

@@ -41,7 +41,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """The runs that the model was fitted to, and those of `tests.hardware.pairs`, chosen and predicted before they were run."""
+    """The runs that the model was fitted to, and those of `tests.hardware.pairs`, which were predicted before."""
     files = (DATA / "h200_cases.jsonl", DATA / "h200_pairs.jsonl")
     return [_case(json.loads(line)) for file in files for line in file.read_text().splitlines()]
 
