@@ -28,6 +28,7 @@ _ANSWER_S = 10.0  # for the short requests
 # A long prompt keeps its first token waiting, and behind others in the queue it waits its turn.
 _SILENCE_S = 600.0
 _MAX_BODY = 1 << 20  # bytes of an answer that is not streamed
+_MAX_METRICS = 1 << 22
 
 
 class VllmClient:
@@ -68,6 +69,11 @@ class VllmClient:
             return tuple(str(model["id"]) for model in document["data"])
         except (ValueError, RecursionError, KeyError, TypeError):
             raise OperatorError(f"{self.address} answered /v1/models with something else: is it a vLLM?") from None
+
+    async def metrics(self) -> str:
+        """/metrics as it came, for services/metrics to read; it asks for no key."""
+        async with self._request("GET", "/metrics") as response:
+            return (await self._body(response, _MAX_METRICS)).decode("utf-8", "replace")
 
     async def ready(self) -> bool:
         """Whether the engine can be asked: /health says 200 and /v1/models answers.  Never raises for a wrong key."""
@@ -182,18 +188,18 @@ class VllmClient:
                 ) from None
             raise EngineUnreachableError(f"{self.address} hung up ({_reason(error)}): its log may say why.") from None
 
-    async def _body(self, response: "httpx.Response") -> bytes:
-        body = await self._read(response)
+    async def _body(self, response: "httpx.Response", most: int = _MAX_BODY) -> bytes:
+        body = await self._read(response, most)
         if response.status_code != 200:
             raise self._refusal(response, body)
         return body
 
-    async def _read(self, response: "httpx.Response") -> bytes:
+    async def _read(self, response: "httpx.Response", most: int = _MAX_BODY) -> bytes:
         body = b""
         async for chunk in response.aiter_raw():
             body += chunk
-            if len(body) > _MAX_BODY:
-                raise OperatorError(f"{self.address} sent more than {_MAX_BODY >> 20} MiB for a short answer.")
+            if len(body) > most:
+                raise OperatorError(f"{self.address} sent more than {most >> 20} MiB for a short answer.")
         return body
 
     async def _events(self, response: "httpx.Response") -> AsyncGenerator[str, None]:

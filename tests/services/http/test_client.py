@@ -261,3 +261,16 @@ async def test_a_proxy_is_not_asked_for_this_machine(stub: Stub, monkeypatch: py
     monkeypatch.delenv("no_proxy", raising=False)
     async with VllmClient(stub.url) as client:
         assert await client.health()
+
+
+async def test_metrics_come_as_they_are(stub: Stub) -> None:
+    stub.replies["/metrics"] = answer(200, "vllm:num_requests_running 1.0\n", "text/plain")
+    async with VllmClient(stub.url) as client:
+        assert await client.metrics() == "vllm:num_requests_running 1.0\n"
+
+
+async def test_endless_metrics_are_refused(stub: Stub) -> None:
+    stub.replies["/metrics"] = answer(200, "x" * ((4 << 20) + 1), "text/plain")
+    async with VllmClient(stub.url) as client:
+        with pytest.raises(OperatorError, match="more than 4 MiB"):
+            await client.metrics()
