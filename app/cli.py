@@ -26,6 +26,8 @@ COMMANDS = {
     "logs": "the log of an engine",
     "remove": "stop an engine and delete its unit",
     "chat": "a test prompt, streamed",
+    "metrics": "the box's readings for Prometheus",
+    "grafana": "a scrape config and a dashboard for Prometheus and Grafana",
     "doctor": "what works here and what does not",
 }
 
