@@ -4,17 +4,20 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from gpudeck.app import places
 from gpudeck.app.programs import engine_program
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
+from gpudeck.services.plan.versions import NEWEST_KNOWN, is_release
 
 if TYPE_CHECKING:
     from gpudeck.services.box.types import BoxSource, Snapshot
     from gpudeck.services.engine.types import Runner, UnitState
     from gpudeck.services.models.types import ModelFacts
+    from gpudeck.services.rules.surroundings import Surroundings
 
 
 def whole(least: int, most: int, what: str) -> Callable[[str], int]:
@@ -95,6 +98,7 @@ def add_spec_options(parser: argparse.ArgumentParser) -> None:
     place.add_argument("--stage", action="append", metavar="0,1", help="the cards of one pipeline stage, in rank order")
     place.add_argument("--replicas", type=POSITIVE, default=1, metavar="N", help="copies (data parallelism)")
     place.add_argument("--layer-partition", metavar="14,18", help="layers of each stage (default: vLLM's even split)")
+    place.add_argument("--share", metavar="0,1", help="cards that this engine shares on purpose with others")
     engine = parser.add_argument_group("engine options (vLLM's own)")
     engine.add_argument("--host", default=EngineOptions().host)
     engine.add_argument("--port", type=_PORT, default=EngineOptions().port)
@@ -108,6 +112,13 @@ def add_spec_options(parser: argparse.ArgumentParser) -> None:
     engine.add_argument("--dtype")
     engine.add_argument("--load-format")
     engine.add_argument("--enforce-eager", action="store_true")
+    parser.add_argument(
+        "--vllm-version",
+        type=_version,
+        default=NEWEST_KNOWN,
+        metavar="V",
+        help=f"judge for this vLLM (default: {NEWEST_KNOWN})",
+    )
     engine.add_argument("--tensor-parallel-size", "-tp", type=POSITIVE, metavar="N")
     engine.add_argument("--pipeline-parallel-size", "-pp", type=POSITIVE, metavar="N")
     parser.epilog = "Options behind -- are passed to vLLM as they are: gpudeck plan MODEL -- --enable-prefix-caching"
@@ -135,7 +146,7 @@ def placement_from(args: argparse.Namespace) -> Placement | None:
     """The placement that --stage gives; None where none is given and one is to be proposed."""
     if not args.stage:
         return None
-    stages = tuple(_stage(text) for text in args.stage)
+    stages = tuple(_cards("--stage", text) for text in args.stage)
     if len(stages) % args.replicas:
         raise OperatorError(
             f"--replicas {args.replicas} needs a multiple of {args.replicas} stages, copy by copy; {len(stages)} given."
@@ -154,6 +165,25 @@ def spec_from(args: argparse.Namespace, model: "ModelFacts", placement: Placemen
         layer_partition=_partition(args.layer_partition) if args.layer_partition else None,
         program=program.words,
         environment=program.environment,
+        shared_gpus=_cards("--share", args.share) if args.share else (),
+    )
+
+
+def surroundings(args: argparse.Namespace, snapshot: "Snapshot", name: str) -> "Surroundings":
+    """What stands around the plan of the engine `name`: the other engines too, where a runner answers."""
+    from gpudeck.services.rules.surroundings import Surroundings
+
+    neighbours: tuple[EngineSpec, ...] = ()
+    if not args.box_file:
+        with suppress(OperatorError), closing(runner_for(args)) as runner:
+            neighbours = tuple(
+                state.spec for state in runner.engines() if state.spec is not None and state.name != name
+            )
+    return Surroundings(
+        vllm_version=args.vllm_version,
+        neighbours=neighbours,
+        readings=snapshot.readings,
+        events=snapshot.events,
     )
 
 
@@ -167,13 +197,13 @@ def print_json(document: object) -> None:
     sys.stdout.write("\n")
 
 
-def _stage(text: str) -> tuple[int, ...]:
+def _cards(option: str, text: str) -> tuple[int, ...]:
     try:
         cards = tuple(int(word) for word in text.split(","))
     except ValueError:
-        raise OperatorError(f"--stage {text} is no list of card numbers: write it like --stage 0,1.") from None
+        raise OperatorError(f"{option} {text} is no list of card numbers: write it like {option} 0,1.") from None
     if any(card < 0 for card in cards):
-        raise OperatorError(f"--stage {text} names a card below 0: cards are counted from 0.")
+        raise OperatorError(f"{option} {text} names a card below 0: cards are counted from 0.")
     return cards
 
 
@@ -192,6 +222,12 @@ def _share(text: str) -> float:
     if not 0 < number <= 1:
         raise argparse.ArgumentTypeError(f"{text} is no share of the card's memory (above 0, at most 1)")
     return number
+
+
+def _version(text: str) -> str:
+    if not is_release(text):
+        raise argparse.ArgumentTypeError(f"{text} is no version of vLLM (0.24, 0.32.1)")
+    return text
 
 
 def _length(text: str) -> int:

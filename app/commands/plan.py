@@ -10,6 +10,7 @@ from gpudeck.app.commands.common import (
     print_json,
     read_box,
     spec_from,
+    surroundings,
     used_memory,
 )
 from gpudeck.services.box.types import GIB, Box, Snapshot
@@ -62,7 +63,8 @@ def _answer(
     if placement is not None:
         _same_shape(args, placement)
         spec = spec_from(args, model, placement, name)
-        return [(spec, judge(box, model, spec, used=used), "as given")], ()
+        around = surroundings(args, snapshot, name)
+        return [(spec, judge(box, model, spec, used=used, around=around), "as given")], ()
     spec = spec_from(args, model, Placement((), args.replicas), name)
     tensor, pipeline = args.tensor_parallel_size, args.pipeline_parallel_size
     proposals = propose(box, model, spec, used, tensor_parallel=tensor, pipeline_parallel=pipeline, objective=objective)

@@ -4,7 +4,15 @@ import argparse
 import difflib
 import textwrap
 
-from gpudeck.app.commands.common import add_spec_options, placement_from, read_box, runner_for, spec_from, used_memory
+from gpudeck.app.commands.common import (
+    add_spec_options,
+    placement_from,
+    read_box,
+    runner_for,
+    spec_from,
+    surroundings,
+    used_memory,
+)
 from gpudeck.services.engine.types import UnitPreview
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.models.read import read_model
@@ -37,6 +45,7 @@ def judged_spec(args: argparse.Namespace) -> tuple[EngineSpec, Judgement]:
     snapshot = read_box(args)
     name = checked_name(args.name) if args.name else name_for(model.name, ())
     used = used_memory(snapshot)
+    around = surroundings(args, snapshot, name)
     placement = placement_from(args)
     if placement is None:
         proposals = propose(snapshot.box, model, spec_from(args, model, Placement(), name), used)
@@ -44,10 +53,11 @@ def judged_spec(args: argparse.Namespace) -> tuple[EngineSpec, Judgement]:
             raise OperatorError(
                 f"No placement of {model.name} on this box would start: gpudeck plan {args.model} --stage 0 says why."
             )
-        spec, judgement, _why = proposals[0]
-        return spec, judgement
+        answers = [(spec, judge(snapshot.box, model, spec, used=used, around=around)) for spec, _, _ in proposals]
+        startable = (answer for answer in answers if answer[1].state is not VerdictState.BLOCKED)
+        return next(startable, answers[0])
     spec = spec_from(args, model, placement, name)
-    return spec, judge(snapshot.box, model, spec, used=used)
+    return spec, judge(snapshot.box, model, spec, used=used, around=around)
 
 
 def preview_of(args: argparse.Namespace, spec: EngineSpec) -> UnitPreview:

@@ -20,6 +20,7 @@ from gpudeck.services.memory.weights import StageShare, rank_weights
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import GpuMemory, MemoryPlan
 from gpudeck.services.plan.types import EngineSpec
+from gpudeck.services.plan.versions import NEWEST_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +81,17 @@ def memory_plan(box: Box, model: ModelFacts, spec: EngineSpec, used: Mapping[int
     return memory_detail(box, model, spec, used).plan
 
 
-def memory_detail(box: Box, model: ModelFacts, spec: EngineSpec, used: Mapping[int, int]) -> MemoryDetail:
+def memory_detail(
+    box: Box, model: ModelFacts, spec: EngineSpec, used: Mapping[int, int], vllm_version: str = NEWEST_KNOWN
+) -> MemoryDetail:
     """What each rank's card holds under this plan.
 
     Cards that the box does not have are left out; a layer partition that does not add up is taken as far as it goes,
-    for the rules to refuse.  `used` is the bytes that are taken on a card already.
+    for the rules to refuse.  `used` is the bytes that are taken on a card already; vLLM's
+    defaults are those of `vllm_version`.
     """
     placement = spec.placement
-    settings = settings_for(model, spec, box.gpu(placement.gpus[0]) if placement.gpus else None)
+    settings = settings_for(model, spec, box.gpu(placement.gpus[0]) if placement.gpus else None, vllm_version)
     groups = cache_groups(model)
     token_bytes = layer_token_bytes(model, settings, placement.tensor_parallel_size)
     ranks = _ranks(box, model, spec, settings, groups, token_bytes, used)

@@ -6,10 +6,11 @@ from gpudeck.services.box.types import GIB, Gpu
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.extra import extra_value, extra_whole
 from gpudeck.services.plan.types import EngineSpec
+from gpudeck.services.plan.versions import NEWEST_KNOWN, release
 
-DEFAULT_UTILIZATION = 0.92  # vLLM 0.24 to 0.32; 0.9 before
 AUTO_LENGTH = -1  # --max-model-len auto: the largest that fits
 DEFAULT_BLOCK = 16
+_HIGHER_SHARE_SINCE = (0, 20, 0)
 
 # Architectures that vLLM 0.24 was seen to serve with its second model runner, which samples in less memory and does not
 # count CUDA graphs against the budget.
@@ -43,8 +44,13 @@ class Settings:
     graphs_budgeted: bool
 
 
-def settings_for(model: ModelFacts, spec: EngineSpec, first: Gpu | None) -> Settings:
-    """The settings of this spec; unset ones as vLLM fills them in from `first`, the card of rank 0."""
+def default_utilization(vllm_version: str) -> float:
+    """gpu-memory-utilization where none is given (vllm/config/cache.py)."""
+    return 0.92 if release(vllm_version) >= _HIGHER_SHARE_SINCE else 0.9
+
+
+def settings_for(model: ModelFacts, spec: EngineSpec, first: Gpu | None, vllm_version: str = NEWEST_KNOWN) -> Settings:
+    """The settings of this spec; unset ones as that vLLM fills them in from `first`, the card of rank 0."""
     options = spec.options
     environment = dict(spec.environment)
     tokens, seqs = _scheduler_defaults(first)
@@ -59,7 +65,9 @@ def settings_for(model: ModelFacts, spec: EngineSpec, first: Gpu | None) -> Sett
     kv_cache_bytes, block = _kv_cache_type(model, options.kv_cache_dtype, dtype_bytes)
     second_runner = _second_runner(model, spec, environment) and not pooling
     return Settings(
-        utilization=DEFAULT_UTILIZATION if options.gpu_memory_utilization is None else options.gpu_memory_utilization,
+        utilization=default_utilization(vllm_version)
+        if options.gpu_memory_utilization is None
+        else options.gpu_memory_utilization,
         max_model_len=length,
         max_num_batched_tokens=tokens,
         max_num_seqs=seqs,

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from gpudeck.services.plan.changes import Change
+
 
 class Severity(str, Enum):
     ERROR = "error"  # vLLM will not start, or will not run
@@ -18,12 +20,16 @@ class VerdictState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing found by one rule: `message` says what and why, `fix` (a sentence) the way out where there is one."""
+    """One thing found by one rule: `message` says what and why, `fix` (a sentence) the way out where there is one.
+
+    `change` is what the fix does to the spec, where a key can do it (`services/plan/changes.py` applies it).
+    """
 
     rule: str
     severity: Severity
     message: str
     fix: str | None = None
+    change: Change | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ def loads(text: str) -> EngineSpec:
         layer_partition=None if partition is None else _list(partition, "layer_partition", _whole),
         program=_list(fields["program"], "program", _text),
         environment=_list(fields["environment"], "environment", _pair),
+        shared_gpus=_list(fields["shared_gpus"], "shared_gpus", _whole),
     )
 
 

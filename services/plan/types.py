@@ -64,3 +64,4 @@ class EngineSpec:
     layer_partition: tuple[int, ...] | None = None  # VLLM_PP_LAYER_PARTITION; None: vLLM's even split
     program: tuple[str, ...] = ("vllm",)  # what stands before `serve`; its first word may be a path
     environment: tuple[tuple[str, str], ...] = ()  # variables beyond those that the placement asks for
+    shared_gpus: tuple[int, ...] = ()  # cards that the operator shares on purpose with other engines

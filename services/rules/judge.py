@@ -9,30 +9,38 @@ from gpudeck.services.memory.plan import memory_detail
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import Finding, Judgement, Severity
 from gpudeck.services.plan.types import EngineSpec
-from gpudeck.services.rules import architecture, links, memory, model, options, parallel, placement
+from gpudeck.services.rules import architecture, links, memory, model, neighbours, options, parallel, placement
 from gpudeck.services.rules.rule import ModelPlan, Plan, Rule, plan_of
+from gpudeck.services.rules.surroundings import Surroundings
 
-THEMES = (placement, parallel, architecture, links, memory, options, model)
+THEMES = (placement, neighbours, parallel, architecture, links, memory, options, model)
 RULES: tuple[Rule, ...] = tuple(rule for theme in THEMES for rule in theme.RULES)
 
 _NOTHING_USED: Mapping[int, int] = MappingProxyType({})
+_ALONE = Surroundings()
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
 def judge(
-    box: Box, model: ModelFacts | None, spec: EngineSpec, *, used: Mapping[int, int] = _NOTHING_USED
+    box: Box,
+    model: ModelFacts | None,
+    spec: EngineSpec,
+    *,
+    used: Mapping[int, int] = _NOTHING_USED,
+    around: Surroundings = _ALONE,
 ) -> Judgement:
     """The verdict on `spec` on `box`, worst findings first; pure, and fast enough for every move of a drag.
 
     Without a model only box and placement are judged.  `used` is the bytes that other processes hold on a card, the
-    driver's reserve left out.
+    driver's reserve left out; `around` what stands beside
+    the box, its other engines among it.
     """
-    plan = plan_of(box, spec)
+    plan = plan_of(box, spec, around)
     if model is None:
         return Judgement(_ordered(_without_model(plan)))
     copies = spec.placement.replicas
     sound = bool(plan.gpus) and copies >= 1 and len(spec.placement.stages) >= copies
-    detail = memory_detail(box, model, spec, used) if sound else None
+    detail = memory_detail(box, model, spec, used, around.vllm_version) if sound else None
     judged = ModelPlan(plan, model, detail)
     findings = _ordered(_with_model(judged))
     layers = partition_of(spec, model.layers) if sound else None
@@ -41,6 +49,7 @@ def judge(
 
 def _without_model(plan: Plan) -> Iterator[Finding]:
     yield from placement.check(plan)
+    yield from neighbours.check(plan)
     yield from architecture.check_cards(plan)
     yield from links.check(plan)
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from gpudeck.services.box.types import GIB, Box, Gpu
 from gpudeck.services.memory.plan import MemoryDetail
 from gpudeck.services.models.types import ModelFacts
+from gpudeck.services.plan.changes import Change
 from gpudeck.services.plan.findings import Finding, Severity
 from gpudeck.services.plan.types import EngineSpec
+from gpudeck.services.rules.surroundings import Surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,8 @@ class Rule:
     why: str
     source: str
 
-    def finding(self, message: str, fix: str | None = None) -> Finding:
-        return Finding(self.id, self.severity, message, fix)
+    def finding(self, message: str, fix: str | None = None, change: Change | None = None) -> Finding:
+        return Finding(self.id, self.severity, message, fix, change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Plan:
     box: Box
     spec: EngineSpec
     gpus: tuple[Gpu, ...]
+    around: Surroundings
 
     @property
     def tensor_parallel(self) -> int:
@@ -52,10 +55,10 @@ class ModelPlan:
     memory: MemoryDetail | None
 
 
-def plan_of(box: Box, spec: EngineSpec) -> Plan:
+def plan_of(box: Box, spec: EngineSpec, around: Surroundings) -> Plan:
     known = {gpu.index: gpu for gpu in box.gpus}
     cards = dict.fromkeys(spec.placement.gpus)
-    return Plan(box, spec, tuple(known[card] for card in cards if card in known))
+    return Plan(box, spec, tuple(known[card] for card in cards if card in known), around)
 
 
 def gib(size: float) -> str:

@@ -38,6 +38,7 @@ specs = st.builds(
     layer_partition=st.none() | st.lists(whole, max_size=4).map(tuple),
     program=st.lists(texts, max_size=3).map(tuple),
     environment=st.lists(st.tuples(texts, texts), max_size=3).map(tuple),
+    shared_gpus=st.lists(whole, max_size=3).map(tuple),
 )
 
 

@@ -1,0 +1,20 @@
+"""What stands around a plan beside its box: the vLLM that would run it, and the other engines."""
+
+from dataclasses import dataclass
+
+from gpudeck.services.box.types import BoxEvent, Reading
+from gpudeck.services.plan.types import EngineSpec
+from gpudeck.services.plan.versions import NEWEST_KNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What rules know beside box, model and spec; what is left at its default is not known, and not judged."""
+
+    vllm_version: str = NEWEST_KNOWN
+    engine_cuda: str | None = None  # the CUDA that the engine's torch was built for: "13.0"
+    neighbours: tuple[EngineSpec, ...] = ()  # other engines that run or are planned on this box, never the spec itself
+    readings: tuple[Reading, ...] = ()  # the cards' modes, MIG, ECC and rows, as far as they were read
+    events: tuple[BoxEvent, ...] = ()  # what happened to the box while it was watched: Xids
+    accelerators: tuple[str, ...] = ()  # cards of other makers: "AMD Instinct MI210"
+    tokenizer_tokens: int | None = None  # tokens of the tokenizer that --tokenizer names, where it can be read here
