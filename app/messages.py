@@ -5,6 +5,7 @@ from textual.message import Message
 from gpudeck.services.engine.types import UnitPreview, UnitState
 from gpudeck.services.models.types import ModelFacts, ShelfEntry
 from gpudeck.services.plan.types import EngineSpec
+from gpudeck.services.vllm.answer import Answer
 
 
 class BoxArrived(Message):
@@ -91,4 +92,13 @@ class ShelfSearched(Message):
     def __init__(self, entries: tuple[ShelfEntry, ...], failure: str | None = None) -> None:
         self.entries = entries
         self.failure = failure
+        super().__init__()
+
+
+class VllmAnswered(Message):
+    """The installed vLLM said what it thinks of a spec."""
+
+    def __init__(self, spec: EngineSpec, answer: Answer) -> None:
+        self.spec = spec
+        self.answer = answer
         super().__init__()

@@ -38,6 +38,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=Objective.CONTEXT.value,
         help="what placements are chosen for (default: context)",
     )
+    parser.add_argument(
+        "--ask", action="store_true", help="ask the installed vLLM too whether it accepts the command (ten seconds)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document")
 
 
@@ -47,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     snapshot = read_box(args)
     objective = Objective(args.objective)
     proposals, findings = _answer(args, model, snapshot, objective)
+    if args.ask:
+        proposals = _asked(args, proposals)
     if args.json:
         print_json(plan_document(snapshot.box, model, proposals, objective, findings))
     else:
@@ -71,6 +76,19 @@ def _answer(
     if proposals:
         return proposals, ()
     return (), [nearest(box, model, spec, used, tensor_parallel=tensor, pipeline_parallel=pipeline)]
+
+
+def _asked(args: argparse.Namespace, proposals: Sequence[Proposal]) -> Sequence[Proposal]:
+    """The proposals with the installed vLLM's own word on the first."""
+    if args.demo or args.box_file:
+        raise OperatorError("--ask asks the vLLM of this machine about its own cards: leave --demo and --box out.")
+    if not proposals:
+        return proposals
+    from gpudeck.services.rules.asked import with_answer
+    from gpudeck.services.vllm.asking import Asking
+
+    (spec, judgement, why), *others = proposals
+    return [(spec, with_answer(judgement, Asking().ask(spec)), why), *others]
 
 
 def _same_shape(args: argparse.Namespace, placement: Placement) -> None:

@@ -9,11 +9,11 @@ from gpudeck.services.memory.plan import memory_detail
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import Finding, Judgement, Severity
 from gpudeck.services.plan.types import EngineSpec
-from gpudeck.services.rules import architecture, links, memory, model, neighbours, options, parallel, placement
+from gpudeck.services.rules import architecture, asked, links, memory, model, neighbours, options, parallel, placement
 from gpudeck.services.rules.rule import ModelPlan, Plan, Rule, plan_of
 from gpudeck.services.rules.surroundings import Surroundings
 
-THEMES = (placement, neighbours, parallel, architecture, links, memory, options, model)
+THEMES = (placement, neighbours, parallel, architecture, links, memory, options, model, asked)
 RULES: tuple[Rule, ...] = tuple(rule for theme in THEMES for rule in theme.RULES)
 
 _NOTHING_USED: Mapping[int, int] = MappingProxyType({})
