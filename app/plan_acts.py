@@ -1,48 +1,24 @@
 """What an operator does to the plan on the board: cards, model, options, proposals."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from textual import on
 
-from gpudeck.app.deck_app import DeckApp
+from gpudeck.app.draft_acts import DraftActs
+from gpudeck.app.drafts import Draft
 from gpudeck.app.messages import ModelRead, ShelfSearched
-from gpudeck.app.state import DeckState, Draft
 from gpudeck.services.models.types import ModelFacts
-from gpudeck.services.plan.findings import Judgement
+from gpudeck.services.plan import preset
 from gpudeck.services.plan.naming import name_for
 from gpudeck.services.plan.propose import propose
-from gpudeck.services.plan.types import EngineSpec, Placement
-from gpudeck.services.rules.judge import judge
+from gpudeck.services.plan.types import EngineSpec
 from gpudeck.widgets.messages import CardChosen, CardDragged, PlacementChanged, PlacementPreviewed
 from gpudeck.widgets.model_picker import ModelPicker
 from gpudeck.widgets.option_fields import NamedOptions
 from gpudeck.widgets.options_form import OptionsForm
 
 
-class PlanActs(DeckApp):
-    def draft_changed(self, **changes: object) -> None:
-        """Change the draft and judge it anew."""
-        draft: Draft = replace(self.state.draft, **changes)  # type: ignore[arg-type]
-        self.change(self.judged(replace(self.state, draft=draft)))
-
-    def judged(self, state: DeckState) -> DeckState:
-        """The state with the verdict on its draft, and the board told how to judge other placements."""
-        if state.box is None or not state.draft.placement.gpus:
-            judgement = Judgement()
-        else:
-            judgement = judge(state.box, state.draft.model, state.draft.spec(state.program), used=state.used())
-        self.deck.board.judge = self._judge_of(state)
-        # The same verdict stays the same object, for which nothing is drawn: memory in use moves at every beat.
-        return state if judgement == state.judgement else replace(state, judgement=judgement)
-
-    @staticmethod
-    def _judge_of(state: DeckState) -> Callable[[Placement], Judgement] | None:
-        box, model, spec, used = state.box, state.draft.model, state.draft.spec(state.program), state.used()
-        if box is None:
-            return None
-        return lambda placement: judge(box, model, replace(spec, placement=placement), used=used)
-
+class PlanActs(DraftActs):
     # -- cards
 
     @on(PlacementChanged)
@@ -111,9 +87,11 @@ class PlanActs(DeckApp):
 
     def _begin_draft(self, model: ModelFacts) -> None:
         """Plan for another model: under a name and on a port that no other engine has."""
-        name = name_for(model.name, {name for name in self.state.engines if not self._made_of(name, model)})
-        ports = self.state.ports_of_others(name)
-        options = self.state.draft.options
+        state, draft = self.state, self.state.draft
+        taken = {name for name in state.engines if not self._made_of(name, model)} | state.drafts.names()
+        name = name_for(model.name, taken)
+        ports = state.ports_of_others(name)
+        options = preset.cautious(draft.options, model) if draft.cautious else draft.options
         while options.port in ports:
             options = replace(options, port=options.port + 1)
         self.draft_changed(model=model, name=name, options=options, layer_partition=None)
@@ -126,21 +104,36 @@ class PlanActs(DeckApp):
     # -- options
 
     def action_adjust(self) -> None:
-        draft = self.state.draft
-        taken = {f"port:{port}": name for port, name in self.state.ports_of_others(draft.name).items()}
+        state, draft = self.state, self.state.draft
+        taken = {f"port:{port}": name for port, name in state.ports_of_others(draft.name).items()}
+        taken |= {f"name:{name}": "another plan" for name in state.drafts.names()}
         form = OptionsForm(draft.name, draft.options, taken=taken, glyphs=self.glyphs)
         self.push_screen(form, self._options_chosen)
 
     def _options_chosen(self, answer: NamedOptions | None) -> None:
-        if answer is not None:
-            self.draft_changed(name=answer.name, options=answer.options)
+        if answer is None:
+            return
+        model = self.state.draft.model
+        still = self.state.draft.cautious and (model is None or preset.is_cautious(answer.options, model))
+        self.draft_changed(name=answer.name, options=answer.options, cautious=still)
 
     def _load_draft(self, spec: EngineSpec, model: ModelFacts | None) -> None:
-        """Put an engine's own spec on the board."""
-        self.draft_changed(
+        """Put an engine's own spec on the board: in place of its plan, or beside the plans of others."""
+        state, drafts = self.state, self.state.drafts
+        own = next((place for place, draft in enumerate(drafts.all) if draft.name == spec.name), None)
+        if own is not None:
+            drafts = drafts.turned(own)
+        elif not state.draft.empty:
+            drafts = drafts.added(Draft())
+        loaded = replace(
+            drafts.present,
             name=spec.name,
             model=model,
             placement=spec.placement,
             options=spec.options,
             layer_partition=spec.layer_partition,
+            environment=tuple(pair for pair in spec.environment if pair not in state.program.environment),
+            shared_gpus=frozenset(spec.shared_gpus),
+            cautious=model is not None and preset.is_cautious(spec.options, model),
         )
+        self.drafts_changed(drafts.changed(loaded))

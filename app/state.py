@@ -3,41 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from gpudeck.app.drafts import Draft, Drafts
 from gpudeck.app.programs import EngineProgram
 from gpudeck.services.box.types import MIB, Box, Snapshot
 from gpudeck.services.engine.ending import how_it_ended
-from gpudeck.services.engine.phases import Standing
+from gpudeck.services.engine.phases import Phase, Standing
 from gpudeck.services.engine.types import UnitState
 from gpudeck.services.host.types import HostReading
-from gpudeck.services.models.types import ModelFacts
-from gpudeck.services.plan.findings import Judgement
-from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
+from gpudeck.services.plan.findings import Judgement, VerdictState
+from gpudeck.services.plan.types import EngineSpec
 
 # Memory in use moves by a few MiB all the time; the verdict should not flicker with it.
 _USED_STEP = 64 * MIB
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """The plan on the board: an engine that may not exist yet."""
-
-    name: str = ""
-    model: ModelFacts | None = None
-    placement: Placement = field(default_factory=Placement)
-    options: EngineOptions = field(default_factory=EngineOptions)
-    layer_partition: tuple[int, ...] | None = None
-
-    def spec(self, program: EngineProgram) -> EngineSpec:
-        """The spec that starting this draft would install."""
-        return EngineSpec(
-            name=self.name,
-            model=self.model.path if self.model else "",
-            placement=self.placement,
-            options=self.options,
-            layer_partition=self.layer_partition,
-            program=program.words,
-            environment=program.environment,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +57,9 @@ class DeckState:
     program: EngineProgram
     snapshot: Snapshot | None = None
     trouble: str | None = None  # why there are no readings, in one sentence
-    draft: Draft = field(default_factory=Draft)
-    judgement: Judgement = field(default_factory=Judgement)
+    drafts: Drafts = field(default_factory=Drafts)
+    judgement: Judgement = field(default_factory=Judgement)  # on the plan on the board
+    verdicts: Mapping[int, VerdictState] = field(default_factory=dict)  # on the other plans, by their keys
     engines: Mapping[str, EngineInfo] = field(default_factory=dict)
     selected: str | None = None
     host: HostReading | None = None  # the machine around the cards, while it is looked at
@@ -93,31 +71,60 @@ class DeckState:
         return self.snapshot.box if self.snapshot else None
 
     @property
+    def draft(self) -> Draft:
+        """The plan on the board."""
+        return self.drafts.present
+
+    @property
     def engine(self) -> EngineInfo | None:
         """The engine that log and chat belong to."""
         return self.engines.get(self.selected) if self.selected else None
 
+    def has_run(self, name: str) -> bool:
+        """Whether an engine of that name has answered since the panel was opened."""
+        info = self.engines.get(name)
+        return info is not None and (info.ready or any(phase is Phase.READY for phase, _ in info.standing.entered))
+
     def ports_of_others(self, name: str) -> dict[int, str]:
-        """Which ports engines other than the one of that name are planned to listen on, and whose they are."""
-        return {
+        """Which ports engines and plans other than the one of that name listen on, and whose they are."""
+        running = {
             info.unit.spec.options.port: other
             for other, info in self.engines.items()
             if other != name and info.unit.spec is not None
         }
+        planned = {draft.options.port: draft.name for draft in self.drafts.others if draft.name not in ("", name)}
+        return planned | running
 
-    def used(self) -> dict[int, int]:
+    def neighbours(self, draft: Draft) -> tuple[EngineSpec, ...]:
+        """What runs or is planned beside a plan: an engine that is planned anew stands there as it is planned."""
+        specs = {
+            name: info.unit.spec
+            for name, info in self.engines.items()
+            if info.unit.alive and info.unit.spec is not None and name != draft.name
+        }
+        for other in self.drafts.all:
+            if other.key != draft.key and other.placement.gpus and other.name not in ("", draft.name):
+                specs[other.name] = other.spec(self.program)
+        return tuple(specs.values())
+
+    def holders(self, draft: Draft) -> dict[int, tuple[str, ...]]:
+        """Which engines and plans other than this one use each card."""
+        held: dict[int, tuple[str, ...]] = {}
+        for spec in self.neighbours(draft):
+            for gpu in dict.fromkeys(spec.placement.gpus):
+                held[gpu] = (*held.get(gpu, ()), spec.name)
+        return held
+
+    def used(self, draft: Draft | None = None) -> dict[int, int]:
         """Bytes in use on each card by others than the drafted engine itself, in steps that do not flicker."""
         if self.snapshot is None:
             return {}
+        own = (self.draft if draft is None else draft).name
         return {
             reading.gpu: max(
                 0,
                 (reading.memory_used_bytes or 0)
-                - sum(
-                    process.memory_bytes or 0
-                    for process in reading.processes
-                    if self.draft.name and process.engine == self.draft.name
-                ),
+                - sum(process.memory_bytes or 0 for process in reading.processes if own and process.engine == own),
             )
             // _USED_STEP
             * _USED_STEP

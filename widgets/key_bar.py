@@ -10,6 +10,7 @@ from gpudeck.widgets.lines import LineView
 
 _BETWEEN = 2  # blanks
 _WORDS = {"question_mark": "?", "slash": "/", "escape": "Esc", "pageup": "PgUp", "pagedown": "PgDn", "delete": "Del"}
+_WORDS |= {"left_square_bracket": "[", "right_square_bracket": "]", "plus": "+", "minus": "-"}
 
 
 @dataclass(frozen=True, slots=True)

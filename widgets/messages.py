@@ -4,7 +4,7 @@ from textual.geometry import Offset
 from textual.message import Message
 
 from gpudeck.services.box.types import Demand
-from gpudeck.services.plan.findings import Judgement
+from gpudeck.services.plan.findings import Finding, Judgement
 from gpudeck.services.plan.types import Placement
 
 
@@ -23,6 +23,30 @@ class PlacementPreviewed(Message):
         super().__init__()
         self.placement = placement
         self.judgement = judgement
+
+
+class FixAsked(Message):
+    """The operator wants done what a finding says."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__()
+        self.finding = finding
+
+
+class PlanChosen(Message):
+    """A click on a plan of the strip: its place, from 0."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__()
+        self.place = place
+
+
+class CardShared(Message):
+    """The operator wants a card shared with other engines, or no longer."""
+
+    def __init__(self, gpu: int) -> None:
+        super().__init__()
+        self.gpu = gpu
 
 
 class CardChosen(Message):

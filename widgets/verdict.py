@@ -10,6 +10,7 @@ from gpudeck.services.plan.findings import Finding, Judgement, MemoryPlan, Sever
 from gpudeck.services.text import printable
 from gpudeck.widgets.glyphs import Glyphs, joined, wrap
 from gpudeck.widgets.lines import Line, LineView, spread, under, width_of
+from gpudeck.widgets.messages import FixAsked
 
 STATE_STYLES = {VerdictState.READY: "success", VerdictState.CAUTION: "warning", VerdictState.BLOCKED: "error"}
 SEVERITY_STYLES = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "muted"}
@@ -36,7 +37,10 @@ def counted(judgement: Judgement) -> str:
 
 
 def finding_rows(finding: Finding, width: int, glyphs: Glyphs) -> list[Line]:
-    """One finding: its sign, its rule and the message, and the fix, wrapped to `width` cells."""
+    """One finding: its sign, its rule and the message, and the fix, wrapped to `width` cells.
+
+    Behind a fix that a key can do stands that key.
+    """
     style = SEVERITY_STYLES[finding.severity]
     rule = f"{printable(finding.rule)}:"
     rows: list[Line] = []
@@ -46,8 +50,10 @@ def finding_rows(finding: Finding, width: int, glyphs: Glyphs) -> list[Line]:
         rows.append(((sign, style), (line[:named], f"{style} strong"), (line[named:], "text")))
     if finding.fix is not None:
         label = f"{glyphs.arrow} "
-        for number, line in enumerate(wrap(printable(finding.fix), width - 4 - len(label))):
-            rows.append((("   ", ""), (label if number == 0 else " " * len(label), "accent"), (line, "muted")))
+        lines = wrap(printable(finding.fix), width - 8 - len(label))
+        for number, line in enumerate(lines):
+            key = (("  ", ""), ("f", "primary strong")) if finding.change and number == len(lines) - 1 else ()
+            rows.append((("   ", ""), (label if number == 0 else " " * len(label), "accent"), (line, "muted"), *key))
     return rows
 
 
@@ -58,11 +64,13 @@ class Verdict(LineView):
     ## Verdict
 
     What vLLM would say to this plan, before it is started: **blocked** will not start, **caution** starts at a cost or
-    a risk, **ready** has nothing against it.  An arrow says the way out.
+    a risk, **ready** has nothing against it.  An arrow says the way out; behind it
+    stands **f** where that key does it.
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False, id="verdict.up"),
         Binding("down,j", "move(1)", "Down", show=False, id="verdict.down"),
+        Binding("enter", "fix", "Do what this finding says", id="verdict.fix"),
     ]
     DEFAULT_CSS = """
     Verdict { height: 1fr; width: 1fr; overflow-x: hidden; }
@@ -74,6 +82,7 @@ class Verdict(LineView):
         self._judgement: Judgement | None = None
         self._hint = "Place a card and pick a model to see what vLLM would say."
         self._preview = False
+        self._token = ""
         self._cursor = 0
         self._owners: list[int | None] = []  # the finding that each row belongs to
 
@@ -82,6 +91,20 @@ class Verdict(LineView):
         """The finding under the cursor."""
         findings = () if self._judgement is None else self._judgement.findings
         return findings[self._cursor] if self._cursor < len(findings) else None
+
+    @property
+    def fixable(self) -> Finding | None:
+        """The finding that a key mends now: the chosen one where one was chosen, else the first that can be."""
+        if self.has_focus:
+            return self.chosen if self.chosen is not None and self.chosen.change is not None else None
+        findings = () if self._judgement is None or self._preview else self._judgement.findings
+        return next((finding for finding in findings if finding.change is not None), None)
+
+    def show_token(self, words: str) -> None:
+        """Show below the memory what one token takes: `2 × 8 KV heads × … = 128 KiB a token`; "" for nothing."""
+        if words != self._token:
+            self._token = words
+            self._draw()
 
     def show(self, judgement: Judgement, *, preview: bool = False) -> None:
         """Show a judgement; a `preview` says that it is of a card's drop that has not been done."""
@@ -105,6 +128,13 @@ class Verdict(LineView):
         count = 0 if self._judgement is None else len(self._judgement.findings)
         self._choose(min(max(self._cursor + step, 0), max(count - 1, 0)))
 
+    def action_fix(self) -> None:
+        if self.chosen is not None:
+            self.post_message(FixAsked(self.chosen))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        return action != "fix" or (self.chosen is not None and self.chosen.change is not None)
+
     def on_click(self, event: events.Click) -> None:
         row = event.y - self.gutter.top + self.scroll_offset.y
         finding = self._owners[row] if 0 <= row < len(self._owners) else None
@@ -121,6 +151,7 @@ class Verdict(LineView):
     def _choose(self, finding: int) -> None:
         self._cursor = finding
         self._draw()
+        self.refresh_bindings()
         rows = [row for row, owner in enumerate(self._owners) if owner == finding]
         if rows:
             # With the first finding the verdict above it comes back into view.
@@ -154,8 +185,12 @@ class Verdict(LineView):
         first: Line = ((words, f"{style} strong"), (glyphs.cut(tail, width - len(words)), "muted"))
         memory = "" if judgement.memory is None else memory_words(judgement.memory, glyphs)
         if not memory or width_of(first) + 3 + cell_len(memory) <= width:
-            return [spread(first, ((memory, "text"), (" ", "")), width) if memory else first]
-        return [first, *(((line, "text"),) for line in wrap(memory, width))]
+            head = [spread(first, ((memory, "text"), (" ", "")), width) if memory else first]
+        else:
+            head = [first, *(((line, "text"),) for line in wrap(memory, width))]
+        if self._token and memory:
+            head += [((line, "muted"),) for line in wrap(self._token, width)]
+        return head
 
     def _chosen_row(self, line: Line, width: int) -> Line:
         (first, style), *rest = line

@@ -13,7 +13,16 @@ from textual.widgets import Static, Tabs
 
 from gpudeck.app.keymap import PANES
 from gpudeck.app.screens.keys import help_group, key_hints
-from gpudeck.app.screens.shown import engine_view, engine_words, next_step, occupants, plan_title, plan_words
+from gpudeck.app.screens.shown import (
+    engine_view,
+    engine_words,
+    next_step,
+    occupants,
+    plan_title,
+    plan_views,
+    plan_words,
+    token_words,
+)
 from gpudeck.app.state import DeckState
 from gpudeck.services.host.judge import concerns
 from gpudeck.widgets.board.board import Board
@@ -32,6 +41,7 @@ from gpudeck.widgets.links.link_view import LinkView
 from gpudeck.widgets.log_pane import LogPane
 from gpudeck.widgets.messages import CardHighlighted, DetailAsked
 from gpudeck.widgets.pane_tabs import PaneTabs
+from gpudeck.widgets.plan_strip import PlanStrip
 from gpudeck.widgets.strip import CardStrip
 from gpudeck.widgets.verdict import Verdict
 
@@ -60,6 +70,7 @@ class Deck(Screen[None]):
         self.host_line.display = False
         self.detail = CardDetail(glyphs=glyphs)
         self.links = LinkView(glyphs=glyphs)
+        self.plans = PlanStrip(glyphs=glyphs)
         self.board = Board(glyphs=glyphs)
         self.verdict = Verdict(glyphs=glyphs, id="verdict-pane")
         self.engine_list = EngineList(glyphs=glyphs)
@@ -86,6 +97,7 @@ class Deck(Screen[None]):
                         yield self.links
                 with Vertical(id="right"):
                     with Vertical(id="plan", classes="pane"):
+                        yield self.plans
                         yield self.board
                         yield self.verdict
                     with Vertical(id="engines", classes="pane"):
@@ -247,7 +259,7 @@ class Deck(Screen[None]):
         if state.host is not None and (before is None or before.host is not state.host):
             self.host_line.show(state.host, concerns(state.host, len(state.box.gpus) if state.box else 0))
         if before is None or before.draft is not state.draft:
-            self.board.show_placement(state.draft.placement)
+            self.board.show_plan(state.draft.key, state.draft.placement)
             self._show_draft(state)
         if before is None or before.judgement is not state.judgement or before.draft is not state.draft:
             self.board.show_judgement(state.judgement if state.draft.model else None)
@@ -257,8 +269,10 @@ class Deck(Screen[None]):
             self._show_chat_target(state)
         if before is None or before.selected != state.selected:
             self.log_pane.title_for(state.selected)
-        if before is None or occupants(before) != occupants(state):
-            self.board.show_occupants(occupants(state))
+        marks = (occupants(state), state.draft.shared_gpus)
+        if before is None or (occupants(before), before.draft.shared_gpus) != marks:
+            self.board.show_occupants(*marks)
+        self.plans.show(plan_views(state), state.drafts.place)
         self._show_standing(state)
         self.show_keys()
 
@@ -296,6 +310,7 @@ class Deck(Screen[None]):
 
     def show_verdict(self, state: DeckState) -> None:
         """Show the verdict on what stands on the board, or the next step where nothing does."""
+        self.verdict.show_token(token_words(state, self._glyphs))
         if state.draft.placement.gpus:
             self.verdict.show(state.judgement)
         else:

@@ -1,9 +1,12 @@
 """What of the state each part of the screen shows, in words; pure."""
 
 from gpudeck.app.state import DeckState, EngineInfo
+from gpudeck.services.memory.settings import settings_for
+from gpudeck.services.memory.token import token_arithmetic
 from gpudeck.services.text import printable
 from gpudeck.widgets.engine_list import EngineView, state_sign
 from gpudeck.widgets.glyphs import Glyphs, gib, joined
+from gpudeck.widgets.plan_strip import PlanView
 from gpudeck.widgets.verdict import counted, verdict_words
 
 
@@ -12,7 +15,8 @@ def plan_title(state: DeckState, glyphs: Glyphs) -> str:
     draft = state.draft
     model = draft.model.name if draft.model else ""
     names = dict.fromkeys(printable(name) for name in (draft.name, model))
-    return f"Board  {joined(names, glyphs.dot)}" if model else "Board  no model yet"
+    first = "cautious options" if model and draft.cautious else ""
+    return f"Board  {joined((*names, first), glyphs.dot)}" if model else "Board  no model yet"
 
 
 def next_step(state: DeckState) -> str:
@@ -41,16 +45,44 @@ def engine_words(state: DeckState, glyphs: Glyphs) -> str:
 
 
 def occupants(state: DeckState) -> dict[int, str]:
-    """Who else holds memory on each card, `coder 13.9 GiB`; the drafted engine's own processes do not count."""
+    """Who else holds memory on each card, `coder 13.9 GiB`, or plans on it, `coder (plan)`.
+
+    The drafted engine's own processes do not count.
+    """
     held: dict[int, str] = {}
+    own, holders = state.draft.name, state.holders(state.draft)
     for reading in state.snapshot.readings if state.snapshot else ():
-        own = state.draft.name
         others = [process for process in reading.processes if not own or process.engine != own]
-        if others:
-            names = dict.fromkeys(process.engine or process.name for process in others)
-            size = sum(process.memory_bytes or 0 for process in others)
-            held[reading.gpu] = f"{', '.join(names)} {gib(size)} GiB"
+        names = dict.fromkeys(process.engine or process.name for process in others)
+        size = sum(process.memory_bytes or 0 for process in others)
+        words = [f"{', '.join(names)} {gib(size)} GiB"] if others else []
+        words += [f"{name} (plan)" for name in holders.get(reading.gpu, ()) if name not in names]
+        if words:
+            held[reading.gpu] = ", ".join(words)
     return held
+
+
+def token_words(state: DeckState, glyphs: Glyphs) -> str:
+    """What a token takes in the plan's KV cache, written out; "" where nothing is planned."""
+    draft, box = state.draft, state.box
+    if draft.model is None or box is None or not draft.placement.gpus:
+        return ""
+    settings = settings_for(draft.model, draft.spec(state.program), box.gpu(draft.placement.gpus[0]))
+    return token_arithmetic(draft.model, settings, glyphs.times)
+
+
+def plan_views(state: DeckState) -> tuple[PlanView, ...]:
+    """The plans as the strip shows them."""
+    return tuple(
+        PlanView(
+            draft.name,
+            (state.judgement.state if draft is state.draft else state.verdicts.get(draft.key))
+            if draft.placement.gpus
+            else None,
+            draft.placement.gpus,
+        )
+        for draft in state.drafts.all
+    )
 
 
 def engine_view(info: EngineInfo) -> EngineView:

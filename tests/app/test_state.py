@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from gpudeck.app import state as states
+from gpudeck.app.drafts import Draft, Drafts
 from gpudeck.app.programs import EngineProgram
-from gpudeck.app.state import DeckState, Draft, EngineInfo
+from gpudeck.app.state import DeckState, EngineInfo
 from gpudeck.services.box.types import GIB, MIB, GpuProcess, Reading, Snapshot
 from gpudeck.services.engine.phases import Phase, Standing
 from gpudeck.services.engine.types import Scope, UnitState
@@ -98,11 +99,11 @@ def test_a_change_of_an_engine_that_is_gone_is_nothing() -> None:
 def test_memory_in_use_leaves_out_the_drafted_engine_and_does_not_flicker() -> None:
     own, other = GpuProcess(1, "w", 10 * GIB, "me", "a", 0, 0), GpuProcess(2, "x", 2 * GIB)
     reading = Reading(0, memory_used_bytes=12 * GIB + 5 * MIB, processes=(own, other))
-    state = replace(EMPTY, snapshot=Snapshot(pair(), 0.0, (reading, Reading(1))), draft=Draft(name="a"))
+    state = replace(EMPTY, snapshot=Snapshot(pair(), 0.0, (reading, Reading(1))), drafts=Drafts(Draft(name="a")))
     assert state.used() == {0: 2 * GIB, 1: 0}
     moved = replace(reading, memory_used_bytes=12 * GIB + 40 * MIB)
     assert replace(state, snapshot=Snapshot(pair(), 1.0, (moved, Reading(1)))).used() == state.used()
-    assert replace(state, draft=Draft(name="b")).used()[0] == 12 * GIB
+    assert replace(state, drafts=Drafts(Draft(name="b"))).used()[0] == 12 * GIB
     assert EMPTY.used() == {}
 
 

@@ -23,7 +23,7 @@ from gpudeck.widgets.board.status import status_line
 from gpudeck.widgets.board.surface import Surface
 from gpudeck.widgets.board.views import StatusView
 from gpudeck.widgets.glyphs import Glyphs
-from gpudeck.widgets.messages import PlacementChanged, PlacementPreviewed
+from gpudeck.widgets.messages import CardShared, PlacementChanged, PlacementPreviewed
 from gpudeck.widgets.pace import Pace
 
 FRAME_S = 1 / 30  # a drag draws no more often than this; moves within a cell draw nothing
@@ -47,7 +47,8 @@ class Board(Widget, can_focus=True):
     (or h j k l) choose where it goes, **Space** or **Enter** drops it, **Escape** puts it back.  While a card is lifted
     each target says what vLLM would make of it.  Dropped on another card the two change places; dropped between two
     stages it becomes a stage of its own.  **Backspace** sends a card to the pool, **u** undoes, **Ctrl+R** redoes,
-    **r** reads the stages as more copies of a smaller engine.
+    **r** reads the stages as more copies of a smaller engine.  A card that another engine or plan uses is marked with
+    whose it is; **S** shares the chosen card with it on purpose.
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "lift", "Lift", id="board.lift"),
@@ -61,6 +62,7 @@ class Board(Widget, can_focus=True):
         Binding("u", "undo", "Undo", id="board.undo"),
         Binding("ctrl+r", "redo", "Redo", show=False, id="board.redo"),
         Binding("r", "replicas", "Copies", id="board.replicas"),
+        Binding("S", "share", "Share the card", id="board.share"),
     ]
     DEFAULT_CSS = """
     Board { width: 1fr; height: 1fr; min-width: 40; min-height: 8; layers: base ghost; overflow: hidden; }
@@ -71,8 +73,11 @@ class Board(Widget, can_focus=True):
         self._glyphs = glyphs or Glyphs.unicode()
         self._box = Box(())
         self._history = History()
+        self._plan = 0  # whose placement that is
+        self._histories: dict[int, History] = {}  # of the plans that are not on the board
         self._judgement: Judgement | None = None
         self._occupants: dict[int, str] = {}
+        self._shared: frozenset[int] = frozenset()
         self._previews = Previews()
         self._drag: Drag | None = None
         self._chosen: int | None = None
@@ -136,14 +141,30 @@ class Board(Widget, can_focus=True):
         self._draw()
         self.refresh_bindings()
 
+    def show_plan(self, plan: int, placement: Placement) -> None:
+        """Show a plan's placement.  Each plan has what can be undone and redone of its own."""
+        if plan != self._plan:
+            self._end_drag()
+            self._histories[self._plan] = self._history
+            self._plan = plan
+            self._history = self._histories.pop(plan, History(placement))
+            self._judgement = self._previews.of(self.placement)
+            self._draw()
+            self.refresh_bindings()
+        self.show_placement(placement)
+
     def show_judgement(self, judgement: Judgement | None) -> None:
         """Show the judgement on the present placement; None: there is no model to judge by."""
         self._judgement = judgement
         self._draw()
 
-    def show_occupants(self, occupants: Mapping[int, str]) -> None:
-        """Mark the cards that others hold: a few words by GPU index, `coder 13.9 GiB`."""
+    def show_occupants(self, occupants: Mapping[int, str], shared: frozenset[int] = frozenset()) -> None:
+        """Mark the cards that others hold or plan on: a few words by GPU index, `coder 13.9 GiB`.
+
+        `shared` are those that this plan shares with others on purpose.
+        """
         self._occupants = {gpu: printable(words) for gpu, words in occupants.items()}
+        self._shared = shared
         self._draw()
 
     def use_glyphs(self, glyphs: Glyphs) -> None:
@@ -168,6 +189,8 @@ class Board(Widget, can_focus=True):
             return self._drag is None
         if action == "to_pool":
             return (self._chosen if self._drag is None else self._drag.gpu) in self.placement.gpus
+        if action == "share":
+            return self._drag is None and self._chosen in self.placement.gpus
         if action in ("undo", "redo", "replicas"):
             history = self._history
             able = {
@@ -205,6 +228,10 @@ class Board(Widget, can_focus=True):
 
     def action_redo(self) -> None:
         self._change(self._history.redone())
+
+    def action_share(self) -> None:
+        if self._chosen is not None:
+            self.post_message(CardShared(self._chosen))
 
     def action_replicas(self) -> None:
         self._change(self._history.did(placing.next_replicas(self.placement)))
@@ -377,6 +404,7 @@ class Board(Widget, can_focus=True):
             chosen=self._chosen,
             focused=self.has_focus,
             occupants=self._occupants,
+            shared=self._shared,
         )
         self._surface.draw(scene)
         self._status.show_lines([status_line(scene, self._status.room.width)])

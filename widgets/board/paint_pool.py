@@ -52,9 +52,7 @@ def _card(scene: Scene, gpu: int, width: int) -> list[Line]:
         (name, "faint" if lifted else "text"),
     )
     rows = [spread(left, ((size, "faint" if lifted else "muted"),), width)]
-    occupant = scene.occupants.get(gpu)
-    if occupant:
-        rows.append(
-            ((edge, "primary"), ("   ", ""), (glyphs.cut(f"{glyphs.caution} {occupant}", width - 5), "warning"))
-        )
+    held, style = scene.held(gpu)
+    if held:
+        rows.append(((edge, "primary"), ("   ", ""), (glyphs.cut(held, width - 5), style)))
     return [under(row, "cursor", width) if chosen else row for row in rows]

@@ -79,7 +79,8 @@ def _flat_card(sheet: Sheet, scene: Scene, region: Region, gpu: int, place: int)
     """A card on two rows without a frame: a ground of its own holds it together."""
     glyphs, chosen, aimed = scene.glyphs, scene.is_chosen(gpu), scene.is_aimed(OnCard(gpu))
     x, y, width = region.x + 1, region.y, region.width - 2
-    mark = f"{glyphs.caution} " if scene.occupants.get(gpu) else ""
+    held, _style = scene.held(gpu)
+    mark = f"{held.split()[0]} " if held else ""
     _two_ends(sheet, scene, Region(x, y, width, 1), gpu, f"{mark}r{place}")
     memory = scene.memory(gpu)
     if memory is not None and not scene.is_lifted(gpu):
@@ -120,10 +121,9 @@ def _frame(sheet: Sheet, scene: Scene, region: Region, gpu: int, place: int) -> 
         style, characters = "faint", glyphs.solid
     sheet.frame(x, y, width, height, characters, style)
     sheet.put(x + 2, y, f" rank {place} ", "primary strong" if scene.is_chosen(gpu) else "muted")
-    occupant = scene.occupants.get(gpu)
-    if occupant:
-        words = glyphs.cut(f" {glyphs.caution} {occupant}", width - 5) + " "
-        sheet.put(x + 2, y + height - 1, words, "warning")
+    held, style = scene.held(gpu)
+    if held:
+        sheet.put(x + 2, y + height - 1, glyphs.cut(f" {held}", width - 5) + " ", style)
 
 
 def _link_within(sheet: Sheet, scene: Scene, layout: StagesLayout, stage: int, place: int) -> None:

@@ -27,6 +27,8 @@ class Scene:
     focused: bool = False
     occupants: Mapping[int, str] = field(default_factory=dict)  # who else holds a card, in a few words
 
+    shared: frozenset[int] = frozenset()  # of those, the cards that are shared on purpose
+
     @property
     def aim(self) -> Judgement | None:
         """What the targeted drop would make, where that is known."""
@@ -51,6 +53,15 @@ class Scene:
     def layers(self, stage: int) -> int | None:
         layers = None if self.judgement is None else self.judgement.layers
         return layers[stage] if layers is not None and stage < len(layers) else None
+
+    def held(self, gpu: int) -> tuple[str, str]:
+        """Who else holds or plans on a card, behind its sign, and the style for it; empty where nobody does."""
+        words = self.occupants.get(gpu)
+        if not words:
+            return "", ""
+        if gpu in self.shared:
+            return f"{self.glyphs.swap} shared with {words}", "accent"
+        return f"{self.glyphs.caution} {words}", "warning"
 
     def is_lifted(self, gpu: int) -> bool:
         return self.drag is not None and self.drag.gpu == gpu
