@@ -1,66 +1,187 @@
-"""A layer partition for cards of unequal room."""
+"""A layer partition for stages of unequal room or speed."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+import math
+from collections.abc import Mapping, Sequence
+from enum import Enum
 
 from gpudeck.services.box.types import Box
+from gpudeck.services.memory.kv_cache import blocks_needed, cache_groups, largest_share, layer_token_bytes
+from gpudeck.services.memory.overhead import driver_reserve, rank_overhead
 from gpudeck.services.memory.partition import default_partition
-from gpudeck.services.memory.plan import MemoryDetail, memory_detail
+from gpudeck.services.memory.settings import AUTO_LENGTH, settings_for
+from gpudeck.services.memory.weights import StageShare, rank_weights
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.types import EngineSpec
 
+# A partition is one more thing to keep in mind: below this gain vLLM's own split serves.
+_WORTHWHILE = 1.02
+
+
+class Aim(str, Enum):
+    """What a partition is balanced for."""
+
+    CACHE = "cache"  # the most KV cache
+    SPEED = "speed"  # the least time a token, as long as one request of max-model-len tokens fits
+
 
 def balanced_partition(
-    box: Box, model: ModelFacts, spec: EngineSpec, used: Mapping[int, int]
+    box: Box,
+    model: ModelFacts,
+    spec: EngineSpec,
+    used: Mapping[int, int],
+    *,
+    aim: Aim = Aim.CACHE,
+    bandwidths: Sequence[float] = (),
 ) -> tuple[int, ...] | None:
-    """The layers of each stage that give the most KV cache; None where vLLM's own split gives as much.
+    """The layers of each stage that serve the aim best; None where vLLM's own split does as well.
 
-    Layers move one by one from the stage with the least room to the one with the most, as long as that helps: moving a
-    layer changes only these two, and a stage's room falls with every layer, so no farther move can help where this one
-    does not.
+    `bandwidths` are the stages' memory bandwidths, which decide for speed; where no partition holds a request of
+    max-model-len tokens, the one with the most KV cache is taken instead.  `used` does not change the budget, which is
+    a share of the whole card: it is for the rules to refuse a card that is taken.
     """
     stages = spec.placement.pipeline_parallel_size
-    if stages < 2 or stages > model.layers:
+    if stages < 2 or stages > model.layers or model.weights is None:
         return None
-    default = list(default_partition(model.layers, stages))
-    best = list(default)
-    score = least = _room(box, model, spec, used, best)
-    for _ in range(model.layers):
-        moved = _moved(box, model, spec, used, best)
-        if moved is None:
-            break
-        reached = _room(box, model, spec, used, moved)
-        if reached <= score:
-            break
-        best, score = moved, reached
-    return tuple(best) if score > least else None
-
-
-def _detail(
-    box: Box, model: ModelFacts, spec: EngineSpec, used: Mapping[int, int], partition: list[int]
-) -> MemoryDetail:
-    return memory_detail(box, model, replace(spec, layer_partition=tuple(partition)), used)
-
-
-def _room(box: Box, model: ModelFacts, spec: EngineSpec, used: Mapping[int, int], partition: list[int]) -> int:
-    """Blocks of the tightest rank, or where there are none how many bytes it lacks (negative)."""
-    detail = _detail(box, model, spec, used, partition)
-    return min((rank.for_cache // max(rank.block_bytes, 1) for rank in detail.ranks), default=0)
-
-
-def _moved(
-    box: Box, model: ModelFacts, spec: EngineSpec, used: Mapping[int, int], partition: list[int]
-) -> list[int] | None:
-    ranks = _detail(box, model, spec, used, partition).ranks
-    rooms: dict[int, int] = {}
-    for rank in ranks:
-        room = rank.for_cache // max(rank.block_bytes, 1)
-        rooms[rank.stage] = min(room, rooms.get(rank.stage, room))
-    giver = min(rooms, key=lambda stage: rooms[stage], default=0)
-    taker = max(rooms, key=lambda stage: rooms[stage], default=0)
-    if giver == taker or partition[giver] < 2:
+    rooms = _Rooms(box, model, spec)
+    default = default_partition(model.layers, stages)
+    before = rooms.least(default)
+    if aim is Aim.SPEED and len(bandwidths) == stages:
+        fastest = _fastest(rooms, bandwidths)
+        if fastest is not None:
+            faster = _WORTHWHILE * rooms.seconds(fastest, bandwidths) <= rooms.seconds(default, bandwidths)
+            return fastest if faster or before < rooms.needed else None
+    roomiest = _roomiest(rooms, before)
+    if roomiest is None:
         return None
-    moved = list(partition)
-    moved[giver] -= 1
-    moved[taker] += 1
-    return moved
+    gained = rooms.least(roomiest)
+    return roomiest if gained > before and (before <= 0 or gained >= _WORTHWHILE * before) else None
+
+
+class _Rooms:
+    """What each stage has left for the KV cache when it holds the layers from `first` up to `end`.
+
+    More layers never leave more room, on either side: that is what makes the searches below exact.
+    """
+
+    def __init__(self, box: Box, model: ModelFacts, spec: EngineSpec) -> None:
+        placement = spec.placement
+        self.layers, self.stages = model.layers, placement.pipeline_parallel_size
+        self._model, self._quantization = model, spec.options.quantization
+        self._ranks = max(placement.tensor_parallel_size, 1)
+        self._settings = settings_for(model, spec, box.gpu(placement.gpus[0]))
+        self._groups = cache_groups(model)
+        self._block = layer_token_bytes(model, self._settings, self._ranks) * self._settings.block_size
+        budgets = [math.inf] * self.stages
+        for place, cards in enumerate(placement.stages):
+            for gpu in (box.gpu(card) for card in cards):
+                if gpu is not None:
+                    budget = math.ceil((gpu.memory_bytes - driver_reserve(gpu)) * self._settings.utilization)
+                    budgets[place % self.stages] = min(budgets[place % self.stages], budget)
+        self._budgets = [0 if math.isinf(budget) else int(budget) for budget in budgets]
+        length = self._settings.max_model_len
+        in_flight = self._settings.max_num_batched_tokens * self.stages
+        self.needed = (
+            1
+            if length == AUTO_LENGTH
+            else blocks_needed(self._groups, max(length, 1), in_flight, self._settings.block_size)
+        )
+        self._known: dict[tuple[int, int, int], int] = {}
+        self._bytes: list[int] | None = None
+
+    def _share(self, stage: int, first: int, end: int) -> StageShare:
+        return StageShare(first, end, self._ranks, is_first=stage == 0, is_last=stage == self.stages - 1)
+
+    def of(self, stage: int, first: int, end: int) -> int:
+        """Blocks that fit, or where there are none how many bytes are lacking (negative)."""
+        key = (stage, first, end)
+        if key not in self._known:
+            share = self._share(stage, first, end)
+            left = self._budgets[stage] - rank_weights(self._model, self._settings, self._quantization, share)
+            left -= rank_overhead(self._model, self._settings, share, self.stages * self._ranks).inside
+            block = self._block * largest_share(self._groups, first, end)
+            self._known[key] = left if left < 0 else left // max(block, 1)
+        return self._known[key]
+
+    def least(self, partition: Sequence[int]) -> int:
+        """The room of the tightest stage, which all take."""
+        start, rooms = 0, []
+        for stage, layers in enumerate(partition):
+            rooms.append(self.of(stage, start, start + layers))
+            start += layers
+        return min(rooms)
+
+    def farthest(self, stage: int, first: int, least: int) -> int:
+        """The largest end up to which the stage keeps a room of `least`, with a layer for each later stage; 0: none."""
+        low, high = first, self.layers - (self.stages - 1 - stage)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.of(stage, first, middle) >= least:
+                low = middle
+            else:
+                high = middle - 1
+        return low if low > first else 0
+
+    def layer_bytes(self) -> list[int]:
+        """What each layer adds to the weights of a rank."""
+        if self._bytes is None:
+            inner = [StageShare(at, at + 1, self._ranks, is_first=False, is_last=False) for at in range(self.layers)]
+            bare = StageShare(0, 0, self._ranks, is_first=False, is_last=False)
+            without = rank_weights(self._model, self._settings, self._quantization, bare)
+            self._bytes = [
+                rank_weights(self._model, self._settings, self._quantization, share) - without for share in inner
+            ]
+        return self._bytes
+
+    def seconds(self, partition: Sequence[int], bandwidths: Sequence[float]) -> float:
+        """What reading the layers' weights once takes, the stages one after the other."""
+        weights, start, total = self.layer_bytes(), 0, 0.0
+        for layers, bandwidth in zip(partition, bandwidths, strict=True):
+            total += sum(weights[start : start + layers]) / bandwidth
+            start += layers
+        return total
+
+
+def _filled(rooms: _Rooms, least: int) -> tuple[int, ...] | None:
+    """A partition that leaves each stage a room of `least`: each stage takes as many layers as it can."""
+    partition, start = [], 0
+    for stage in range(rooms.stages):
+        end = rooms.farthest(stage, start, least)
+        if not end:
+            return None
+        partition.append(end - start)
+        start = end
+    return tuple(partition) if start == rooms.layers else None
+
+
+def _roomiest(rooms: _Rooms, reached: int) -> tuple[int, ...] | None:
+    """The partition whose tightest stage has the most room, or None where nothing exceeds `reached`."""
+    low, best = reached, None
+    high = max(min(rooms.of(stage, stage, stage + 1) for stage in range(rooms.stages)), reached)
+    while low < high:
+        middle = (low + high + 1) // 2
+        found = _filled(rooms, middle)
+        if found is None:
+            high = middle - 1
+        else:
+            best, low = found, middle
+    return best
+
+
+def _fastest(rooms: _Rooms, bandwidths: Sequence[float]) -> tuple[int, ...] | None:
+    """The partition that reads its weights in the least time and holds one request; None where none holds it.
+
+    By dynamic programming over (stage, layers given out so far): exact for layers of any sizes.
+    """
+    sums = [0]
+    for size in rooms.layer_bytes():
+        sums.append(sums[-1] + size)
+    reached: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    for stage, bandwidth in enumerate(bandwidths):
+        later: dict[int, tuple[float, tuple[int, ...]]] = {}
+        for first, (seconds, partition) in reached.items():
+            for end in range(first + 1, rooms.farthest(stage, first, rooms.needed) + 1):
+                total = seconds + (sums[end] - sums[first]) / bandwidth
+                if end not in later or total < later[end][0]:
+                    later[end] = (total, (*partition, end - first))
+        reached = later
+    return reached[rooms.layers][1] if rooms.layers in reached else None
