@@ -1,6 +1,6 @@
 """Comparing groups of cards by the links between them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import combinations
 
 from gpudeck.services.box.types import Box
@@ -29,6 +29,11 @@ def link_table(box: Box) -> dict[tuple[int, int], str]:
 def weakest_link(box: Box, cards: Collection[int]) -> str:
     """The slowest link between any two of at least two cards: it sets the pace of their all-reduce."""
     return min((box.link(a, b) for a, b in combinations(cards, 2)), key=link_rank, default="X")
+
+
+def weakest_of(table: Mapping[tuple[int, int], str], cards: Collection[int]) -> str:
+    """`weakest_link` from a `link_table`."""
+    return min((table[a, b] for a, b in combinations(cards, 2)), key=link_rank, default="X")
 
 
 def best_group(box: Box, cards: tuple[int, ...]) -> tuple[int, ...] | None:
