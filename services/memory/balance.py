@@ -1,7 +1,7 @@
 """A layer partition for stages of unequal room or speed."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum
 
 from gpudeck.services.box.types import Box
@@ -28,7 +28,6 @@ def balanced_partition(
     box: Box,
     model: ModelFacts,
     spec: EngineSpec,
-    used: Mapping[int, int],
     *,
     aim: Aim = Aim.CACHE,
     bandwidths: Sequence[float] = (),
@@ -36,8 +35,8 @@ def balanced_partition(
     """The layers of each stage that serve the aim best; None where vLLM's own split does as well.
 
     `bandwidths` are the stages' memory bandwidths, which decide for speed; where no partition holds a request of
-    max-model-len tokens, the one with the most KV cache is taken instead.  `used` does not change the budget, which is
-    a share of the whole card: it is for the rules to refuse a card that is taken.
+    max-model-len tokens, the one with the most KV cache is taken instead.  What others hold on a card does not matter:
+    vLLM's budget is a share of the whole card, and the rules refuse a card that is taken.
     """
     stages = spec.placement.pipeline_parallel_size
     if stages < 2 or stages > model.layers or model.weights is None:

@@ -1,5 +1,6 @@
 """A rough speed of decoding, to compare placements with."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -142,7 +143,7 @@ def read_share(model: ModelFacts, requests: float) -> float:
     if experts is None or experts.count < 1:
         return 1.0
     routed = _routed_share(model)
-    idle = (1 - min(experts.per_token / experts.count, 1.0)) ** max(requests, 1.0)
+    idle = math.pow(1 - min(experts.per_token / experts.count, 1.0), max(requests, 1.0))
     return max(1 - routed * idle, 0.01)
 
 

@@ -204,7 +204,7 @@ def _worthwhile_partition(
     """A balanced partition where the stages' cards differ; among equal cards vLLM's own split is kept."""
     if len({gpu.memory_bytes - used.get(gpu.index, 0) for gpu in box.gpus if gpu.index in spec.placement.gpus}) < 2:
         return None
-    return balanced_partition(box, model, spec, used)
+    return balanced_partition(box, model, spec)
 
 
 def _why(box: Box, spec: EngineSpec) -> str:

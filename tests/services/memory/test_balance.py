@@ -1,6 +1,6 @@
 """The layer partition against every partition that there is."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -15,7 +15,7 @@ UNEVEN = Box((rtx4090(0), a100(1), h100(2), l40s(3)), name="four kinds")
 
 def partitions(layers: int, stages: int) -> list[tuple[int, ...]]:
     cuts = ((0, *chosen, layers) for chosen in combinations(range(1, layers), stages - 1))
-    return [tuple(end - start for start, end in zip(cut, cut[1:], strict=False)) for cut in cuts]
+    return [tuple(end - start for start, end in pairwise(cut)) for cut in cuts]
 
 
 @pytest.mark.parametrize("name", ["llama-3.1-8b", "gemma-3-12b-text", "deepseek-v2-lite", "qwen2.5-7b", "gpt-oss-20b"])
@@ -29,7 +29,7 @@ def test_no_partition_has_more_cache(name: str, cards: tuple[int, ...]) -> None:
 
     most = max(blocks(partition) for partition in partitions(facts.layers, len(cards)))
     default = default_partition(facts.layers, len(cards))
-    found = balanced_partition(UNEVEN, facts, spec(*stages), {})
+    found = balanced_partition(UNEVEN, facts, spec(*stages))
     if found is None:
         assert blocks(default) >= most / 1.02
     else:
@@ -52,15 +52,13 @@ def test_no_partition_that_holds_a_request_reads_its_weights_faster(name: str, c
         return sum(rank.weights / bandwidth for rank, bandwidth in zip(detail.ranks, bandwidths, strict=True))
 
     least = min(seconds(partition) for partition in partitions(facts.layers, len(cards)))
-    found = balanced_partition(UNEVEN, facts, spec(*stages), {}, aim=Aim.SPEED, bandwidths=bandwidths)
+    found = balanced_partition(UNEVEN, facts, spec(*stages), aim=Aim.SPEED, bandwidths=bandwidths)
     assert found is not None
     assert seconds(found) == pytest.approx(least, rel=1e-6)
 
 
 def test_equal_cards_keep_the_split_of_vllm() -> None:
     stages = ((0, 2), (1, 3))
-    assert balanced_partition(CROSSED, model("llama-3.1-8b"), spec(*stages), {}) is None
-    speed = balanced_partition(
-        CROSSED, model("llama-3.1-8b"), spec(*stages), {}, aim=Aim.SPEED, bandwidths=(768.0, 768.0)
-    )
+    assert balanced_partition(CROSSED, model("llama-3.1-8b"), spec(*stages)) is None
+    speed = balanced_partition(CROSSED, model("llama-3.1-8b"), spec(*stages), aim=Aim.SPEED, bandwidths=(768.0, 768.0))
     assert speed is None

@@ -195,7 +195,7 @@ def best_partition(box: Box, facts: ModelFacts, stages: tuple[tuple[int, ...], .
 @pytest.mark.parametrize("stages", [((1,), (2,), (0,)), ((0,), (1,)), ((1,), (0,), (2,))])
 def test_the_balanced_partition_is_the_best_of_all(name: str, stages: tuple[tuple[int, ...], ...]) -> None:
     facts = model(name)
-    partition = balanced_partition(MIXED, facts, spec(*stages), {})
+    partition = balanced_partition(MIXED, facts, spec(*stages))
     reached = memory_detail(MIXED, facts, spec(*stages, partition=partition), {}).blocks
     assert reached == best_partition(MIXED, facts, stages)
 

@@ -1,6 +1,7 @@
 """Speed estimates: what must never come out the wrong way round."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -30,7 +31,7 @@ def told(box: Box, engine: EngineSpec, name: str = "llama-3.1-8b") -> Estimate:
 @pytest.mark.parametrize("stages", [((0,),), ((0, 1),), ((0,), (1,)), ((0, 1), (2, 3)), ((0, 1, 2, 3),)])
 def test_more_bandwidth_is_never_slower(name: str, stages: tuple[tuple[int, ...], ...]) -> None:
     found = [told(joined("NV4", bandwidth=gbs), spec(*stages), name) for gbs in (300.0, 900.0, 2000.0, 8000.0)]
-    for slower, faster in zip(found, found[1:], strict=False):
+    for slower, faster in pairwise(found):
         assert slower.decode_tokens_per_s < faster.decode_tokens_per_s
         assert slower.throughput_tokens_per_s <= faster.throughput_tokens_per_s
 
@@ -38,7 +39,7 @@ def test_more_bandwidth_is_never_slower(name: str, stages: tuple[tuple[int, ...]
 @pytest.mark.parametrize("stages", [((0, 1),), ((0, 1), (2, 3)), ((0, 1, 2, 3),), ((0,), (1,))])
 def test_a_nearer_link_is_never_slower(stages: tuple[tuple[int, ...], ...]) -> None:
     found = [told(joined(kind), spec(*stages)) for kind in KINDS]
-    for slower, faster in zip(found, found[1:], strict=False):
+    for slower, faster in pairwise(found):
         assert slower.decode_tokens_per_s <= faster.decode_tokens_per_s
         assert slower.throughput_tokens_per_s <= faster.throughput_tokens_per_s
     assert found[0].decode_tokens_per_s < found[-1].decode_tokens_per_s
