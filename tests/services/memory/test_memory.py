@@ -202,5 +202,5 @@ def test_the_balanced_partition_is_the_best_of_all(name: str, stages: tuple[tupl
 
 def test_where_no_layer_can_move_vllms_own_split_is_kept() -> None:
     box = Box((h100(0), h100(1)))
-    partition = balanced_partition(box, replace(LLAMA, layers=2), spec((0,), (1,)), {})
+    partition = balanced_partition(box, replace(LLAMA, layers=2), spec((0,), (1,)))
     assert partition is None
