@@ -15,7 +15,7 @@ from gpudeck.services.plan.types import Placement
 from gpudeck.services.rules.judge import judge
 from gpudeck.services.rules.surroundings import Surroundings
 from gpudeck.widgets.confirm import Confirm
-from gpudeck.widgets.messages import CardShared, FixAsked, PlanChosen
+from gpudeck.widgets.messages import CardShared, FixAsked, PlanChosen, Refused
 
 
 class DraftActs(DeckApp):
@@ -92,6 +92,10 @@ class DraftActs(DeckApp):
     def _card_shared(self, message: CardShared) -> None:
         """Share a card with other engines on purpose, or no longer."""
         self.draft_changed(shared_gpus=self.state.draft.shared_gpus ^ {message.gpu})
+
+    @on(Refused)
+    def _refused(self, message: Refused) -> None:
+        self.say(message.sentence, "warning")
 
     # -- what a finding says
 

@@ -25,6 +25,14 @@ class PlacementPreviewed(Message):
         self.judgement = judgement
 
 
+class Refused(Message):
+    """What the operator asked for can not be done; the sentence says why, and the way out."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__()
+        self.sentence = sentence
+
+
 class FixAsked(Message):
     """The operator wants done what a finding says."""
 

@@ -15,6 +15,7 @@ from gpudeck.widgets.key_bar import KeyHint, key_words
 
 _BOTH_WAYS = (
     *(("Up", "Down"), ("Left", "Right"), ("First", "Last"), ("Oldest", "Newest"), ("Undo", "Redo")),
+    ("One more copy", "One copy less"),
     *(("Next hit", "Previous hit"), ("First error", "Next error")),
 )
 OF_THE_PANE = 2  # so many of the focused pane's keys go before the panel's

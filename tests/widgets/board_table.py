@@ -8,7 +8,7 @@ from gpudeck.services.plan.types import Placement
 from gpudeck.widgets.board.board import Board
 from gpudeck.widgets.board.views import PoolView, StagesView, StatusView
 from gpudeck.widgets.glyphs import Glyphs
-from gpudeck.widgets.messages import PlacementChanged, PlacementPreviewed
+from gpudeck.widgets.messages import PlacementChanged, PlacementPreviewed, Refused
 from tests.widgets.board_boxes import MIXED, judge
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (200, 50)], ids=["80x24", "200x50"])
@@ -21,6 +21,7 @@ class Table(App[None]):
         super().__init__()
         self.box, self.start, self.board = box, placement, Board(glyphs=glyphs)
         self.changes: list[Placement] = []
+        self.refusals: list[str] = []
         self.previews: list[Placement | None] = []
 
     def compose(self) -> ComposeResult:
@@ -35,6 +36,9 @@ class Table(App[None]):
 
     def on_placement_changed(self, message: PlacementChanged) -> None:
         self.changes.append(message.placement)
+
+    def on_refused(self, message: Refused) -> None:
+        self.refusals.append(message.sentence)
 
     def on_placement_previewed(self, message: PlacementPreviewed) -> None:
         self.previews.append(message.placement)

@@ -70,6 +70,24 @@ async def test_copies() -> None:
         assert "copy 1" in app.stages()
 
 
+async def test_a_copy_more_and_one_less_by_keys() -> None:
+    app = Table(uniform(4), placement=Placement(((0,),)))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("plus", "plus")
+        assert app.board.placement == Placement(((0,), (1,), (2,)), 3)
+        assert "copy 2" in app.stages()
+        assert "┃" in app.stages()  # copies hand each other nothing
+        await pilot.press("minus")
+        assert app.board.placement == Placement(((0,), (1,)), 2)
+        await pilot.press("u")
+        assert app.board.placement.replicas == 3
+        app.board.show_occupants({3: "coder 20.0 GiB"})
+        await pilot.press("plus")
+        assert app.refusals == [
+            "One more copy takes 1 card, and none are free: make the copies smaller, or free cards of other plans."
+        ]
+
+
 async def test_keys_that_do_nothing_now_are_not_offered() -> None:
     app = Table()
     async with app.run_test(size=(100, 30)) as pilot:

@@ -5,10 +5,12 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 
+from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan import placing
+from gpudeck.services.plan.copies import with_copy, without_copy
 from gpudeck.services.plan.dragging import Direction, neighbour
 from gpudeck.widgets.board.table import Table
-from gpudeck.widgets.messages import CardShared
+from gpudeck.widgets.messages import CardShared, Refused
 
 
 class Board(Table, can_focus=True):
@@ -25,7 +27,8 @@ class Board(Table, can_focus=True):
     (or h j k l) choose where it goes, **Space** or **Enter** drops it, **Escape** puts it back.  While a card is lifted
     each target says what vLLM would make of it.  Dropped on another card the two change places; dropped between two
     stages it becomes a stage of its own.  **Backspace** sends a card to the pool, **u** undoes, **Ctrl+R** redoes,
-    **r** reads the stages as more copies of a smaller engine.  A card that another engine or plan uses is marked with
+    **+** adds a copy of the shape on cards that are free, **-** takes the last one away, **r** reads the stages as more
+    copies of a smaller engine.  A card that another engine or plan uses is marked with
     whose it is; **S** shares the chosen card with it on purpose.
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -39,13 +42,15 @@ class Board(Table, can_focus=True):
         Binding("backspace,delete", "to_pool", "To the pool", id="board.pool"),
         Binding("u", "undo", "Undo", id="board.undo"),
         Binding("ctrl+r", "redo", "Redo", show=False, id="board.redo"),
-        Binding("r", "replicas", "Copies", id="board.replicas"),
+        Binding("r", "replicas", "Read as copies", show=False, id="board.replicas"),
+        Binding("plus", "copy(1)", "One more copy", id="board.more-copies"),
+        Binding("minus", "copy(-1)", "One copy less", id="board.fewer-copies"),
         Binding("S", "share", "Share the card", id="board.share"),
     ]
 
     # Keys.
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("drop", "cancel"):
             return self._drag is not None
         if action == "lift":
@@ -54,6 +59,9 @@ class Board(Table, can_focus=True):
             return (self._chosen if self._drag is None else self._drag.gpu) in self.placement.gpus
         if action == "share":
             return self._drag is None and self._chosen in self.placement.gpus
+        if action == "copy":
+            enough = bool(self.placement.stages) if parameters == (1,) else self.placement.replicas > 1
+            return enough and self._drag is None
         if action in ("undo", "redo", "replicas"):
             history = self._history
             able = {
@@ -91,6 +99,17 @@ class Board(Table, can_focus=True):
 
     def action_redo(self) -> None:
         self._change(self._history.redone())
+
+    def action_copy(self, by: int) -> None:
+        if by < 0:
+            self._change(self._history.did(without_copy(self.placement)))
+            return
+        try:
+            larger = with_copy(self._box, self.placement, self._occupants.keys() - self._shared)
+        except OperatorError as error:
+            self.post_message(Refused(str(error)))
+        else:
+            self._change(self._history.did(larger))
 
     def action_share(self) -> None:
         if self._chosen is not None:

@@ -137,15 +137,22 @@ def _link_within(sheet: Sheet, scene: Scene, layout: StagesLayout, stage: int, p
 def _links_between(sheet: Sheet, scene: Scene, layout: StagesLayout, stage: int) -> None:
     """The links over which a stage hands its activations to the next: rank by rank, within one copy."""
     placement = scene.placement
-    if placement.pipeline_parallel_size and stage % placement.pipeline_parallel_size == 0:
-        return
     gap = layout.gap(stage)
+    if placement.pipeline_parallel_size and stage % placement.pipeline_parallel_size == 0:
+        _between_copies(sheet, scene, gap)
+        return
     for place, (a, b) in enumerate(zip(placement.stages[stage - 1], placement.stages[stage], strict=False)):
         kind = scene.box.link(a, b)
         y = layout.slot_y(place) + layout.density.card_height // 2
         sheet.put(gap.x, y, scene.glyphs.rule * gap.width, "faint")
         words = f" {kind} " if gap.width > len(kind) + 2 else kind
         sheet.put(gap.x + (gap.width - len(words)) // 2, y, words, link_style(kind))
+
+
+def _between_copies(sheet: Sheet, scene: Scene, gap: Region) -> None:
+    """Copies hand each other nothing: a line parts them."""
+    for row in range(gap.height):
+        sheet.put(gap.x + gap.width // 2, row, scene.glyphs.heavy[5], "soft")
 
 
 def _invitation(sheet: Sheet, scene: Scene, layout: StagesLayout) -> None:
