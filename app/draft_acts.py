@@ -146,7 +146,8 @@ class DraftActs(DeckApp):
             self.say("vLLM's own defaults stand on the board; s restarts the engine with them.")
 
 
-def _around(state: DeckState, draft: Draft) -> Surroundings:
+def around(state: DeckState, draft: Draft) -> Surroundings:
+    """What stands beside a plan, as far as the panel knows it."""
     return Surroundings(neighbours=state.neighbours(draft))
 
 
@@ -154,16 +155,16 @@ def _judgement(state: DeckState, draft: Draft) -> Judgement:
     if state.box is None or not draft.placement.gpus:
         return Judgement()
     spec, used = draft.spec(state.program), state.used(draft)
-    return judge(state.box, draft.model, spec, used=used, around=_around(state, draft))
+    return judge(state.box, draft.model, spec, used=used, around=around(state, draft))
 
 
 def _judge_of(state: DeckState) -> Callable[[Placement], Judgement] | None:
     box, draft = state.box, state.draft
     if box is None:
         return None
-    spec, used, around = draft.spec(state.program), state.used(), _around(state, draft)
+    spec, used, beside = draft.spec(state.program), state.used(), around(state, draft)
 
     def judgement(placement: Placement) -> Judgement:
-        return judge(box, draft.model, replace(spec, placement=placement), used=used, around=around)
+        return judge(box, draft.model, replace(spec, placement=placement), used=used, around=beside)
 
     return judgement

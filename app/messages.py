@@ -2,6 +2,7 @@
 
 from textual.message import Message
 
+from gpudeck.app.offers import Offer, Question
 from gpudeck.services.engine.types import UnitPreview, UnitState
 from gpudeck.services.models.types import ModelFacts, ShelfEntry
 from gpudeck.services.plan.types import EngineSpec
@@ -83,6 +84,16 @@ class ModelRead(Message):
         self.model = model
         self.failure = failure
         self.spec = spec
+        super().__init__()
+
+
+class ProposalsArrived(Message):
+    """Placements for a question, best first; where there are none, `refusal` says why in a sentence."""
+
+    def __init__(self, question: Question, offers: tuple[Offer, ...], refusal: str) -> None:
+        self.question = question
+        self.offers = offers
+        self.refusal = refusal
         super().__init__()
 
 

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 from textual import on
 
-from gpudeck.app.draft_acts import DraftActs
 from gpudeck.app.drafts import Draft
 from gpudeck.app.messages import ModelRead, ShelfSearched
+from gpudeck.app.proposal_acts import ProposalActs
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan import preset
 from gpudeck.services.plan.naming import name_for
-from gpudeck.services.plan.propose import propose
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.widgets.messages import CardChosen, CardDragged, PlacementChanged, PlacementPreviewed
 from gpudeck.widgets.model_picker import ModelPicker
@@ -18,7 +17,7 @@ from gpudeck.widgets.option_fields import NamedOptions
 from gpudeck.widgets.options_form import OptionsForm
 
 
-class PlanActs(DraftActs):
+class PlanActs(ProposalActs):
     # -- cards
 
     @on(PlacementChanged)
@@ -44,20 +43,6 @@ class PlanActs(DraftActs):
         if self.deck.board.region:
             self.deck.board.focus()
             self.deck.board.grab(message.gpu, message.pointer)
-
-    def action_propose(self) -> None:
-        """Put the best placement that gpudeck knows for this model on the board."""
-        state = self.state
-        if state.box is None or state.draft.model is None:
-            self.say("Choose a model first (m): a placement is proposed for a model.", "warning")
-            return
-        proposals = propose(state.box, state.draft.model, state.draft.spec(state.program), state.used())
-        if not proposals:
-            self.say("No placement on this box would start with these options; a smaller --max-model-len may fit (a).")
-            return
-        spec, _judgement, why = proposals[0]
-        self.draft_changed(placement=spec.placement, layer_partition=spec.layer_partition)
-        self.say(f"Proposed: {why}.")
 
     # -- model
 

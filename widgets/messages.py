@@ -33,6 +33,14 @@ class Refused(Message):
         self.sentence = sentence
 
 
+class ObjectiveAsked(Message):
+    """Proposals are wanted for this: "context", "concurrency", "latency"."""
+
+    def __init__(self, objective: str) -> None:
+        super().__init__()
+        self.objective = objective
+
+
 class FixAsked(Message):
     """The operator wants done what a finding says."""
 

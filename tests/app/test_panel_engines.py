@@ -109,7 +109,7 @@ async def test_p_puts_the_best_placement_on_the_board(home: Path) -> None:
     async with panel(demo()) as desk:
         await desk.choose_model("demo-qwen2.5-14b")
         await desk.press("p")
-        await desk.hears("Proposed: ")
+        await desk.hears("Proposed for context: ")
         assert desk.panel.state.draft.placement.stages
         assert desk.panel.state.draft.placement == desk.panel.deck.board.placement
 

@@ -96,3 +96,35 @@ async def test_a_first_start_is_cautious_and_steps_up_once_it_has_run() -> None:
         await desk.until(lambda: "cautious options" not in desk.shown, "title")
         await desk.press("A")
         await desk.sees("cautious options")
+
+
+@pytest.mark.parametrize("size", [WIDE, COMPACT], ids=["wide", "compact"])
+async def test_the_best_proposal_by_one_key_and_the_others_by_the_same(size: tuple[int, int]) -> None:
+    async with panel(demo(), size) as desk:
+        await desk.choose_model(LLAMA)
+        await desk.press("p")
+        await desk.until(lambda: desk.panel.state.draft.placement.gpus, "proposal")
+        best = desk.panel.state.draft.placement
+        await desk.hears("Proposed for context")
+        await desk.press("p")
+        await desk.sees("[context]")
+        await desk.sees("TP1×PP1")
+        await desk.press("o")
+        await desk.sees("[concurrency]")
+        await desk.sees("TP2×PP1")
+        await desk.press("down", "enter")
+        await desk.until(lambda: desk.panel.screen is desk.panel.deck, "list gone")
+        await desk.until(lambda: desk.panel.state.draft.placement != best, "another proposal")
+        await desk.press("u")
+        assert desk.panel.state.draft.placement == best
+
+
+async def test_a_proposal_leaves_the_cards_of_other_plans_alone() -> None:
+    async with panel(demo()) as desk:
+        await desk.choose_model(LLAMA)
+        await desk.place((1, 2))
+        await desk.press("n")
+        await desk.choose_model(LLAMA)
+        await desk.press("p")
+        await desk.until(lambda: desk.panel.state.draft.placement.gpus, "proposal")
+        assert desk.panel.state.draft.placement.gpus == (0,)
