@@ -93,11 +93,24 @@ def forward_peak(model: ModelFacts, settings: Settings, tensor_parallel: int) ->
         matrices = 3 if model.gated_mlp else 2
         peak = width * tokens * (matrices * model.intermediate_size / tensor_parallel + hidden_copies * hidden)
     if model.mla is not None:
-        # DeepSeek-V2-Lite (16 heads) took 414 MiB more at 8192 tokens: the heads' own Q, K and V in prefill.
-        peak += 414 * MIB * (tokens / 8192) * (model.attention_heads / tensor_parallel / 16)
-    if model.multimodal:
+        peak = max(peak, _latent_peak(model, settings, tensor_parallel))
+    if model.multimodal and settings.encoder:
         peak += _encoder_peak(model)
     return int(peak) + (0 if model.quantization else _ALLOCATOR)
+
+
+def _latent_peak(model: ModelFacts, settings: Settings, tensor_parallel: int) -> float:
+    """MLA profiles with room for K and V of a chunk of earlier tokens, decompressed for every head of a rank.
+
+    vllm/model_executor/layers/attention/mla_attention.py determine_chunked_prefill_workspace_size: eight requests of
+    full length or four blocks a request, at most 65,536 tokens.
+    """
+    if model.mla is None:
+        return 0.0
+    longest = settings.max_model_len if settings.max_model_len > 0 else model.max_position_embeddings or 0
+    tokens = min(max(8 * longest, 4 * settings.max_num_seqs * settings.block_size), 65536)
+    heads = model.attention_heads / tensor_parallel
+    return tokens * heads * (model.mla.qk_nope_head_dim + model.mla.v_head_dim) * settings.dtype_bytes
 
 
 def experts_workspace(model: ModelFacts, settings: Settings, tensor_parallel: int) -> int:

@@ -58,6 +58,8 @@ class RankMemory:
 
     def blocks(self, settings: Settings) -> int:
         """Blocks that fit on this rank; only for ranks that keep a cache (`block_bytes` above 0)."""
+        if settings.blocks is not None:
+            return settings.blocks
         room = self.for_cache if settings.kv_cache_memory_bytes is None else settings.kv_cache_memory_bytes
         return max(room // self.block_bytes, 0)
 
@@ -96,7 +98,7 @@ def memory_detail(
     token_bytes = layer_token_bytes(model, settings, placement.tensor_parallel_size)
     ranks = _ranks(box, model, spec, settings, groups, token_bytes, used)
     blocks = min((rank.blocks(settings) for rank in ranks if rank.block_bytes > 0), default=0)
-    in_flight = settings.max_num_batched_tokens * max(placement.pipeline_parallel_size, 1)
+    in_flight = settings.max_num_batched_tokens * settings.concurrent_batches
     limit = model.max_position_embeddings or max(settings.max_model_len, 1)
     longest = longest_request(groups, blocks, in_flight, settings.block_size, limit)
     length = max(longest if settings.max_model_len == AUTO_LENGTH else settings.max_model_len, 1)

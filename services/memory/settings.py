@@ -1,10 +1,12 @@
 """The engine's settings that decide memory, with vLLM's own defaults filled in."""
 
+import json
 from dataclasses import dataclass
 
 from gpudeck.services.box.types import GIB, Gpu
+from gpudeck.services.memory.lora import Lora, lora_of
 from gpudeck.services.models.types import ModelFacts
-from gpudeck.services.plan.extra import extra_value, extra_whole
+from gpudeck.services.plan.extra import extra_value, extra_whole, has_extra
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.plan.versions import NEWEST_KNOWN, release
 
@@ -12,6 +14,10 @@ AUTO_LENGTH = -1  # --max-model-len auto: the largest that fits
 DEFAULT_BLOCK = 16
 _HIGHER_SHARE_SINCE = (0, 20, 0)
 
+# From here on every model is served by the second runner, graphs are budgeted there too, and scheduling that runs ahead
+# counts as a batch of its own.  Read in 0.32's source; which version between 0.24 and 0.32 was first is not known.
+_ONE_RUNNER_SINCE = (0, 32, 0)
+_MOST_OFFLOADED = 1 << 16  # GiB, far beyond any host
 # Architectures that vLLM 0.24 was seen to serve with its second model runner, which samples in less memory and does not
 # count CUDA graphs against the budget.
 _SECOND_RUNNER = frozenset(
@@ -42,6 +48,11 @@ class Settings:
     pooling: bool
     kv_cache_memory_bytes: int | None  # --kv-cache-memory-bytes, which overrides the utilization
     graphs_budgeted: bool
+    concurrent_batches: int = 1  # forward passes that may be under way at once
+    encoder: bool = True  # whether an image or audio encoder is profiled
+    lora: Lora | None = None
+    offload_bytes: int = 0  # of weights, kept in the host's memory
+    blocks: int | None = None  # --num-gpu-blocks-override
 
 
 def default_utilization(vllm_version: str) -> float:
@@ -63,7 +74,10 @@ def settings_for(model: ModelFacts, spec: EngineSpec, first: Gpu | None, vllm_ve
     pooling = extra_value(options.extra, "--runner") == "pooling"
     dtype_bytes = _dtype_bytes(options.dtype)
     kv_cache_bytes, block = _kv_cache_type(model, options.kv_cache_dtype, dtype_bytes)
-    second_runner = _second_runner(model, spec, environment) and not pooling
+    newer = release(vllm_version) >= _ONE_RUNNER_SINCE
+    second_runner = _second_runner(model, spec, environment, newer=newer) and not pooling
+    stages = max(spec.placement.pipeline_parallel_size, 1)
+    estimated = environment.get("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS") != "0"
     return Settings(
         utilization=default_utilization(vllm_version)
         if options.gpu_memory_utilization is None
@@ -78,7 +92,12 @@ def settings_for(model: ModelFacts, spec: EngineSpec, first: Gpu | None, vllm_ve
         second_runner=second_runner,
         pooling=pooling,
         kv_cache_memory_bytes=extra_whole(options.extra, "--kv-cache-memory-bytes"),
-        graphs_budgeted=not second_runner and environment.get("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS") != "0",
+        graphs_budgeted=estimated and (newer or not second_runner),
+        concurrent_batches=_concurrent_batches(options.extra, stages, newer=newer, second_runner=second_runner),
+        encoder=not _without_images(options.extra),
+        lora=lora_of(options.extra),
+        offload_bytes=_offloaded(options.extra),
+        blocks=extra_whole(options.extra, "--num-gpu-blocks-override"),
     )
 
 
@@ -94,13 +113,44 @@ def _scheduler_defaults(first: Gpu | None) -> tuple[int, int]:
     return 2048, 256
 
 
-def _second_runner(model: ModelFacts, spec: EngineSpec, environment: dict[str, str]) -> bool:
+def _second_runner(model: ModelFacts, spec: EngineSpec, environment: dict[str, str], *, newer: bool) -> bool:
     chosen = environment.get("VLLM_USE_V2_MODEL_RUNNER")
     if chosen in ("0", "1"):
         return chosen == "1"
     if extra_value(spec.options.extra, "--speculative-config") is not None:
         return False
-    return model.architecture in _SECOND_RUNNER
+    return newer or model.architecture in _SECOND_RUNNER
+
+
+def _concurrent_batches(extra: tuple[str, ...], stages: int, *, newer: bool, second_runner: bool) -> int:
+    """vllm/config/vllm.py max_concurrent_batches: one a stage, and one more where scheduling runs ahead.
+
+    0.24 ran ahead too and did not count it: its runs on an H200 fit one batch exactly.
+    """
+    ahead = newer and not has_extra(extra, "--no-async-scheduling")
+    if ahead and (second_runner or stages == 1):
+        return stages + 1
+    return stages
+
+
+def _without_images(extra: tuple[str, ...]) -> bool:
+    """Whether no image, video or sound is allowed, so that vLLM does not profile the encoder."""
+    if has_extra(extra, "--language-model-only"):
+        return True
+    try:
+        limits = json.loads(extra_value(extra, "--limit-mm-per-prompt") or "null")
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(limits, dict) and bool(limits) and all(limit == 0 for limit in limits.values())
+
+
+def _offloaded(extra: tuple[str, ...]) -> int:
+    """--cpu-offload-gb, in bytes; 0 without it, or where it is no number that vLLM would take."""
+    try:
+        share = float(extra_value(extra, "--cpu-offload-gb") or 0)
+    except ValueError:
+        return 0
+    return int(share * GIB) if 0 < share < _MOST_OFFLOADED else 0
 
 
 def _dtype_bytes(dtype: str | None) -> int:
@@ -110,6 +160,8 @@ def _dtype_bytes(dtype: str | None) -> int:
 
 def _kv_cache_type(model: ModelFacts, kv_cache_dtype: str | None, dtype_bytes: int) -> tuple[int, int]:
     """Bytes of an element of the KV cache, and the tokens of a block."""
+    if kv_cache_dtype in ("bfloat16", "float16"):
+        return 2, DEFAULT_BLOCK  # also where the model runs in float32
     if kv_cache_dtype is None or not kv_cache_dtype.startswith("fp8"):
         return dtype_bytes, DEFAULT_BLOCK
     # FlashMLA, the backend for an fp8 latent cache, works in blocks of 64.

@@ -4,12 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gpudeck.services.box.types import MIB
+from gpudeck.services.memory.lora import adapter_elements
+from gpudeck.services.memory.matrices import rank_matrices, rounding
 from gpudeck.services.memory.settings import Settings
 from gpudeck.services.models.types import ModelFacts, Weights
 
-# What loading leaves besides the weights: the allocator's rounding and leftovers.  Between 0 and 107 MiB over 20 models
-# on an H200 (vLLM 0.24), without a pattern.
-LOADING_REST = 32 * MIB
+# What loading leaves besides the weights and the allocator's rounding, since a block that is free may be taken with up
+# to 20 MiB too much: 0 to 48 MiB over 20 models on an H200 (vLLM 0.24).
+LOADING_REST = 8 * MIB
 
 # --quantization on a checkpoint that is not quantized: bytes per element of a linear layer afterwards.
 ONLINE_BYTES = {
@@ -56,7 +58,13 @@ def rank_weights(model: ModelFacts, settings: Settings, quantization: str | None
     if share.is_last:
         head = layout.embedding if model.tied_embeddings and not share.is_first else layout.lm_head
         total += head.bytes(dtype) / ranks + layout.last_whole.bytes(dtype)
-    return int(total) + model.rope_cache_elements * dtype + LOADING_REST
+    total += model.rope_cache_elements * dtype
+    ends = share.is_first + share.is_last
+    tables = ends - (share.is_first and share.is_last and model.tied_embeddings)
+    total += adapter_elements(model, settings.lora, share.layers, ranks, ends=ends) * dtype
+    if model.quantization is None:
+        total += rounding(rank_matrices(model, share.layers, ranks, embeddings=tables), dtype, linear)
+    return max(int(total) - settings.offload_bytes, 0) + LOADING_REST
 
 
 def _sum(parts: Iterable[Weights]) -> Weights:

@@ -14,6 +14,16 @@ def extra_value(extra: Sequence[str], option: str) -> str | None:
     return found
 
 
+def has_extra(extra: Sequence[str], option: str) -> bool:
+    """Whether that option is given, with a value or without, and not taken back by its --no- form behind it."""
+    given = False
+    for word in extra:
+        name = word.split("=", 1)[0]
+        if name in (option, f"--no-{option.removeprefix('--')}"):
+            given = name == option
+    return given
+
+
 def extra_whole(extra: Sequence[str], option: str) -> int | None:
     """Such a value as a whole number from 1 on; None where there is none or it is no such number."""
     text = extra_value(extra, option)

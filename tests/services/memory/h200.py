@@ -17,7 +17,9 @@ from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import Judgement
 from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
 from gpudeck.services.rules.judge import judge
+from gpudeck.services.rules.surroundings import Surroundings
 
+VERSION = "0.24.0"
 DATA = Path(__file__).parents[2] / "data"
 H200 = Gpu(0, "NVIDIA H200", 150_754_820_096, ComputeCapability(9, 0))
 BOX = Box((H200,), driver="580.95.05", cuda="13.0")
@@ -34,10 +36,10 @@ class Case:
     tokens: int | None
 
     def detail(self) -> MemoryDetail:
-        return memory_detail(BOX, self.model, self.spec, self.used)
+        return memory_detail(BOX, self.model, self.spec, self.used, VERSION)
 
     def judgement(self) -> Judgement:
-        return judge(BOX, self.model, self.spec, used=self.used)
+        return judge(BOX, self.model, self.spec, used=self.used, around=Surroundings(vllm_version=VERSION))
 
 
 def cases() -> list[Case]:
