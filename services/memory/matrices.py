@@ -47,8 +47,8 @@ def rounding(matrices: Iterator[Matrix], dtype_bytes: int, linear_bytes: float) 
     """What the allocator takes beyond these matrices.
 
     vLLM loads weights under max_split_size_mb:20 (vllm/v1/worker/gpu_worker.py load_model): torch then makes blocks
-    from 20 MiB on in steps of 2 MiB and never splits them.  Of a smaller block the rest stays unused only where it is 1 MiB
-    at most (c10/cuda/CUDACachingAllocator.cpp should_split).
+    from 20 MiB on in steps of 2 MiB and never splits them.  Of a smaller block the rest stays unused only where it is
+    1 MiB at most (c10/cuda/CUDACachingAllocator.cpp should_split).
     """
     total = 0
     for matrix in matrices:

@@ -89,7 +89,7 @@ def forward_peak(model: ModelFacts, settings: Settings, tensor_parallel: int) ->
     if model.experts is not None:
         peak: float = width * tokens * 4 * hidden
     else:
-        hidden_copies = 4 if model.model_type.startswith("qwen") else 3
+        hidden_copies = _hidden_copies(model)
         matrices = 3 if model.gated_mlp else 2
         peak = width * tokens * (matrices * model.intermediate_size / tensor_parallel + hidden_copies * hidden)
     if model.mla is not None:
@@ -97,6 +97,13 @@ def forward_peak(model: ModelFacts, settings: Settings, tensor_parallel: int) ->
     if model.multimodal and settings.encoder:
         peak += _encoder_peak(model)
     return int(peak) + (0 if model.quantization else _ALLOCATOR)
+
+
+def _hidden_copies(model: ModelFacts) -> int:
+    """Hidden states of one width that are alive at the peak of a layer; Gemma's four norms keep two more."""
+    if model.model_type.startswith(("gemma2", "gemma3")):
+        return 5
+    return 4 if model.model_type.startswith("qwen") else 3
 
 
 def _latent_peak(model: ModelFacts, settings: Settings, tensor_parallel: int) -> float:
@@ -144,12 +151,12 @@ def _encoder_peak(model: ModelFacts) -> int:
 def _compilation_rise(model: ModelFacts, settings: Settings) -> int:
     """What the first, uncached compilation adds to the peak; a later start of the same spec does without.
 
-    Measured: Gemma 3 916 MiB, Llama 234, Mistral 60, Qwen 0 to 7.
+    Measured: Gemma 3 916 MiB, Qwen3 330, Llama-8B 234, Llama-1B and Mistral 60, Qwen2.5 0 to 7.
     """
     if model.model_type.startswith("gemma3"):
         return 916 * MIB
     if model.model_type.startswith("qwen"):
-        return 8 * MIB
+        return 330 * MIB if settings.second_runner else 8 * MIB
     return 234 * MIB if settings.second_runner else 64 * MIB
 
 

@@ -36,7 +36,22 @@ class StageShare:
 
 
 def rank_weights(model: ModelFacts, settings: Settings, quantization: str | None, share: StageShare) -> int:
-    """Bytes on each rank of a stage; `quantization` is the spec's option.
+    """Bytes on each rank of a stage once its weights are loaded; `quantization` is the spec's option."""
+    if model.weights is None:
+        return 0
+    total = tensor_bytes(model, settings, quantization, share)
+    ends = share.is_first + share.is_last
+    adapters = adapter_elements(model, settings.lora, share.layers, share.tensor_parallel, ends=ends)
+    total += adapters * settings.dtype_bytes + model.rope_cache_elements * settings.dtype_bytes
+    if model.quantization is None:
+        tables = ends - (share.is_first and share.is_last and model.tied_embeddings)
+        matrices = rank_matrices(model, share.layers, share.tensor_parallel, embeddings=tables)
+        total += rounding(matrices, settings.dtype_bytes, _linear_bytes(model, settings, quantization))
+    return max(total - settings.offload_bytes, 0) + LOADING_REST
+
+
+def tensor_bytes(model: ModelFacts, settings: Settings, quantization: str | None, share: StageShare) -> int:
+    """The weights themselves on each rank of a stage.
 
     Split weights are divided by TP, K and V no further than to one KV head a rank, norms and routers are on every rank;
     the embedding lies on the first stage (and on the last where the head is tied to it), the head on the last.
@@ -47,9 +62,7 @@ def rank_weights(model: ModelFacts, settings: Settings, quantization: str | None
     layers = layout.layers[share.first_layer : share.end_layer]
     ranks = share.tensor_parallel
     dtype = settings.dtype_bytes
-    linear: float = dtype
-    if quantization is not None and model.quantization is None:
-        linear = ONLINE_BYTES.get(quantization, linear)
+    linear = _linear_bytes(model, settings, quantization)
     total = _sum(layer.split for layer in layers).bytes(linear) * _padding(model, ranks) / ranks
     total += _sum(layer.kv for layer in layers).bytes(linear) / min(ranks, model.kv_heads)
     total += _sum(layer.whole for layer in layers).bytes(dtype)
@@ -58,13 +71,13 @@ def rank_weights(model: ModelFacts, settings: Settings, quantization: str | None
     if share.is_last:
         head = layout.embedding if model.tied_embeddings and not share.is_first else layout.lm_head
         total += head.bytes(dtype) / ranks + layout.last_whole.bytes(dtype)
-    total += model.rope_cache_elements * dtype
-    ends = share.is_first + share.is_last
-    tables = ends - (share.is_first and share.is_last and model.tied_embeddings)
-    total += adapter_elements(model, settings.lora, share.layers, ranks, ends=ends) * dtype
-    if model.quantization is None:
-        total += rounding(rank_matrices(model, share.layers, ranks, embeddings=tables), dtype, linear)
-    return max(int(total) - settings.offload_bytes, 0) + LOADING_REST
+    return int(total)
+
+
+def _linear_bytes(model: ModelFacts, settings: Settings, quantization: str | None) -> float:
+    if quantization is None or model.quantization is not None:
+        return settings.dtype_bytes
+    return ONLINE_BYTES.get(quantization, settings.dtype_bytes)
 
 
 def _sum(parts: Iterable[Weights]) -> Weights:

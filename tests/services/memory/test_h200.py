@@ -15,9 +15,9 @@ def ids(case: Case) -> str:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.ready and case.tokens], ids=ids)
-def test_kv_tokens_within_3_percent(case: Case) -> None:
+def test_kv_tokens_within_1_percent(case: Case) -> None:
     assert case.tokens is not None
-    assert case.detail().plan.kv_cache_tokens == pytest.approx(case.tokens, rel=0.03)
+    assert case.detail().plan.kv_cache_tokens == pytest.approx(case.tokens, rel=0.01)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.id not in NOT_THE_PLAN], ids=ids)

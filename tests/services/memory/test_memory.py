@@ -13,7 +13,7 @@ from gpudeck.services.memory.overhead import driver_reserve
 from gpudeck.services.memory.partition import default_partition
 from gpudeck.services.memory.plan import memory_detail, memory_plan
 from gpudeck.services.memory.settings import settings_for
-from gpudeck.services.memory.weights import LOADING_REST, StageShare, rank_weights
+from gpudeck.services.memory.weights import StageShare, tensor_bytes
 from gpudeck.services.models.types import ModelFacts
 from tests.services.rules.plans import MIXED, a100, card, h100, model, spec
 
@@ -23,15 +23,14 @@ LLAMA = model()
 def weights_of(
     facts: ModelFacts, *, tensor_parallel: int = 1, stages: int = 1, quantization: str | None = None
 ) -> list[int]:
-    """Weights of a rank of each stage, without what is not weights."""
+    """Weights of a rank of each stage."""
     split = default_partition(facts.layers, stages)
     settings = settings_for(facts, spec((0,)), None)
-    rest = facts.rope_cache_elements * 2 + LOADING_REST
     found = []
     for stage in range(stages):
         start = sum(split[:stage])
         share = StageShare(start, start + split[stage], tensor_parallel, stage == 0, stage == stages - 1)
-        found.append(rank_weights(facts, settings, quantization, share) - rest)
+        found.append(tensor_bytes(facts, settings, quantization, share))
     return found
 
 

@@ -199,7 +199,7 @@ def test_a_slow_pair_names_the_bridged_one() -> None:
 def test_weights_that_do_not_fit() -> None:
     judgement = judged(MIXED, spec((0,)), model("qwen2.5-32b"))
     assert rules(judgement)["weights-fit"] == "error"
-    assert "61.1 GiB of weights" in judgement.findings[0].message
+    assert "61.0 GiB of weights" in judgement.findings[0].message
 
 
 def test_a_length_that_does_not_fit_names_the_longest_that_does() -> None:
