@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpudeck.app import places
+from gpudeck.services.plan.versions import NEWEST_KNOWN, is_release
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,7 @@ class EngineProgram:
     words: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = ()
     found: bool = True
+    version: str = NEWEST_KNOWN  # vLLM's, as far as it can be told without running it
 
 
 def engine_program(*, demo: str | None) -> EngineProgram:
@@ -32,9 +34,14 @@ def engine_program(*, demo: str | None) -> EngineProgram:
             (("GPUDECK_SIMULATED_LOADS", str(loads)), ("GPUDECK_SIMULATED_CARDS", cards)),
         )
     from gpudeck.services.engine.program import find_vllm
+    from gpudeck.services.vllm.installed import installed
 
-    found = find_vllm()
-    return EngineProgram(found or ("vllm",), found=found is not None)
+    words = find_vllm()
+    if words is None:
+        return EngineProgram(("vllm",), found=False)
+    engine = installed(words)
+    version = engine.version if engine is not None else None
+    return EngineProgram(words, version=version if version and is_release(version) else NEWEST_KNOWN)
 
 
 def model_roots(*, demo: bool) -> tuple[Path, ...]:

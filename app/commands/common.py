@@ -115,9 +115,8 @@ def add_spec_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vllm-version",
         type=_version,
-        default=NEWEST_KNOWN,
         metavar="V",
-        help=f"judge for this vLLM (default: {NEWEST_KNOWN})",
+        help=f"judge for this vLLM (default: the installed one, else {NEWEST_KNOWN})",
     )
     engine.add_argument("--tensor-parallel-size", "-tp", type=POSITIVE, metavar="N")
     engine.add_argument("--pipeline-parallel-size", "-pp", type=POSITIVE, metavar="N")
@@ -180,7 +179,7 @@ def surroundings(args: argparse.Namespace, snapshot: "Snapshot", name: str) -> "
                 state.spec for state in runner.engines() if state.spec is not None and state.name != name
             )
     return Surroundings(
-        vllm_version=args.vllm_version,
+        vllm_version=args.vllm_version or engine_program(demo=args.demo).version,
         neighbours=neighbours,
         readings=snapshot.readings,
         events=snapshot.events,

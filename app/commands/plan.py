@@ -15,6 +15,8 @@ from gpudeck.app.commands.common import (
 )
 from gpudeck.services.box.types import GIB, Box, Snapshot
 from gpudeck.services.errors import OperatorError
+from gpudeck.services.memory.settings import settings_for
+from gpudeck.services.memory.token import token_arithmetic
 from gpudeck.services.models.read import read_model
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.command import argv, environment
@@ -107,7 +109,7 @@ def _text(box: Box, model: ModelFacts, proposals: Sequence[Proposal], findings: 
     for number, (spec, judgement, why) in enumerate(proposals):
         if number:
             lines.append("")
-        lines += _placement_lines(box, spec, judgement, why)
+        lines += _placement_lines(box, model, spec, judgement, why)
     return "\n".join(printable(line) for line in lines)
 
 
@@ -119,7 +121,7 @@ def _heading(model: ModelFacts) -> str:
     return ", ".join(parts)
 
 
-def _placement_lines(box: Box, spec: EngineSpec, judgement: Judgement, why: str) -> list[str]:
+def _placement_lines(box: Box, model: ModelFacts, spec: EngineSpec, judgement: Judgement, why: str) -> list[str]:
     placement = spec.placement
     stages = " | ".join(",".join(str(gpu) for gpu in stage) for stage in placement.stages)
     shape = f"TP {placement.tensor_parallel_size} × PP {placement.pipeline_parallel_size}"
@@ -141,6 +143,9 @@ def _placement_lines(box: Box, spec: EngineSpec, judgement: Judgement, why: str)
             f"  KV cache for {memory.kv_cache_tokens:,} tokens: {memory.max_concurrency:.1f} requests of "
             f"{memory.max_model_len:,} tokens at once"
         )
+        arithmetic = token_arithmetic(model, settings_for(model, spec, box.gpu(placement.gpus[0])))
+        if arithmetic:
+            lines.append(f"  {arithmetic}")
     variables = [f"{name}={shlex.quote(value)}" for name, value in environment(spec).items()]
     lines.append(f"  {' '.join(variables)} {shlex.join(argv(spec))}")
     return lines

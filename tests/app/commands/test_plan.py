@@ -107,3 +107,14 @@ def test_wrong_requests(box: Path, words: tuple[str, ...], code: int, part: str)
     assert (done.returncode, done.stdout) == (code, "")
     assert part in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_bytes_per_token_are_shown_with_their_arithmetic(box: Path) -> None:
+    done = gpudeck(str(MODELS / "llama-3.2-1b"), "--box", str(box), "--stage", "0", "--max-model-len", "8k")
+    assert "2 × 8 KV heads × 64 × 2 B × 16 layers = 32 KiB a token" in done.stdout
+
+
+def test_the_installed_vllm_is_not_asked_about_other_cards(box: Path) -> None:
+    done = gpudeck(str(MODELS / "llama-3.2-1b"), "--box", str(box), "--stage", "0", "--ask")
+    assert done.returncode == 1
+    assert "--ask asks the vLLM of this machine about its own cards" in done.stderr
