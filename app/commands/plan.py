@@ -137,7 +137,7 @@ def _placement_lines(box: Box, model: ModelFacts, spec: EngineSpec, judgement: J
             lines.append(
                 f"  GPU {part.gpu} {gpu.name if gpu is not None else ''}: weights {_gib(part.weights)}, KV cache "
                 f"{_gib(part.kv_cache)}, overhead {_gib(part.overhead)}, others {_gib(part.other)}, "
-                f"free {_gib(part.free)}"
+                f"{_free(part.free)}"
             )
         lines.append(
             f"  KV cache for {memory.kv_cache_tokens:,} tokens: {memory.max_concurrency:.1f} requests of "
@@ -156,6 +156,10 @@ def _finding_lines(finding: Finding) -> list[str]:
     if finding.fix is not None:
         lines.append(f"          → {finding.fix}")
     return lines
+
+
+def _free(size: int) -> str:
+    return f"free {_gib(size)}" if size >= 0 else f"{_gib(-size)} over"
 
 
 def _gib(size: int) -> str:

@@ -63,6 +63,8 @@ def facts_from_config(config: Fields, name: str, path: str) -> ConfigFacts:
             dtype=_dtype(config, text),
             tied_embeddings=shape.tied,
             quantization=None if quantization is None else quantization.method,
+            quantization_group=None if quantization is None else quantization.group,
+            quantization_block=None if quantization is None else quantization.block,
             parameters=count_parameters(shape),
             supports_pipeline=supports_pipeline(architecture),
             guesses=tuple(guesses),

@@ -15,6 +15,8 @@ class Quantization:
     bytes_per_element: float
     experts_only: bool = False
     guessed: bool = False
+    group: int | None = None  # weights that share a scale, along a layer's input; None: a whole channel or unknown
+    block: tuple[int, int] | None = None  # block_n and block_k of block-wise fp8
 
 
 def quantization_of(config: Fields) -> Quantization | None:
@@ -31,9 +33,10 @@ def quantization_of(config: Fields) -> Quantization | None:
 
 def _sized(method: str, found: Fields) -> Quantization:
     if method in ("awq", "gptq", "auto-round", "inc"):
-        return Quantization(method, _grouped(_bits(found, 4), found.maybe_whole("group_size", least=-1)))
+        group = found.maybe_whole("group_size", least=-1)
+        return Quantization(method, _grouped(_bits(found, 4), group), group=_positive(group))
     if method in ("fp8", "fbgemm_fp8"):
-        return Quantization(method, 1.0)
+        return Quantization(method, 1.0, block=_block(found))
     if method == "mxfp4":
         # Blocks of 32 share one 8-bit exponent; attention, router and embeddings stay in the engine's dtype.
         return Quantization(method, 0.5 + 1 / 32, experts_only=True)
@@ -54,8 +57,21 @@ def _compressed_tensors(found: Fields) -> Quantization:
         weights = group.inner("weights") if group is not None else None
         if weights is not None:
             size = weights.maybe_whole("group_size", least=-1)
-            return Quantization("compressed-tensors", _grouped(weights.whole("num_bits", default=8), size))
+            bits = weights.whole("num_bits", default=8)
+            return Quantization("compressed-tensors", _grouped(bits, size), group=_positive(size))
     return Quantization("compressed-tensors", 1.0, guessed=True)
+
+
+def _positive(group: int | None) -> int | None:
+    return group if group is not None and group > 0 else None
+
+
+def _block(found: Fields) -> tuple[int, int] | None:
+    sides = found.values.get("weight_block_size")
+    if not isinstance(sides, list) or len(sides) != 2:
+        return None
+    known = [side for side in sides if isinstance(side, int) and not isinstance(side, bool) and 0 < side <= 1 << 20]
+    return (known[0], known[1]) if len(known) == 2 else None
 
 
 def _bits(found: Fields, default: int) -> int:

@@ -7,8 +7,10 @@ here.
 from collections.abc import Iterator
 
 from gpudeck.services.box.types import ComputeCapability, Gpu
+from gpudeck.services.plan.changes import options_change
 from gpudeck.services.plan.extra import extra_value
 from gpudeck.services.plan.findings import Finding, Severity
+from gpudeck.services.rules.regroup import lowest_first
 from gpudeck.services.rules.rule import ModelPlan, Plan, Rule, listed, named
 
 FLOOR = Rule(
@@ -161,18 +163,25 @@ def _first_card(plan: Plan) -> Iterator[Finding]:
     lowest = min(plan.gpus, key=lambda gpu: gpu.compute_capability)
     if first.compute_capability <= lowest.compute_capability:
         return
-    fix = f"List {named(lowest)} first, or pass --attention-backend TRITON_ATTN, which runs on every card."
+    change = lowest_first(plan)
+    better = f"List {named(lowest)} first"
+    if change is not None and change.placement is not None:
+        stages = " ".join(f"--stage {','.join(map(str, stage))}" for stage in change.placement.stages)
+        better = f"{better} ({stages})"
+    fix = f"{better}, or pass --attention-backend TRITON_ATTN, which runs on every card."
     if lowest.compute_capability < _8_0 <= first.compute_capability:
         yield FLASH_ATTENTION.finding(
             f"{named(first)} is the first visible card ({first.compute_capability}), so vLLM picks FLASH_ATTN for all "
             f"ranks; {named(lowest)} has {lowest.compute_capability} and FlashAttention needs 8.0.",
             fix,
+            change,
         )
         return
     yield FIRST_CARD.finding(
         f"{named(first)} is the first visible card ({first.compute_capability}) and vLLM chooses kernels by it; "
         f"{named(lowest)} has {lowest.compute_capability}.",
         fix,
+        change,
     )
 
 
@@ -183,12 +192,15 @@ def _bf16(judged: ModelPlan) -> Iterator[Finding]:
     dtype = judged.plan.spec.options.dtype or "auto"
     if dtype == "bfloat16":
         yield BF16.finding(
-            f"--dtype bfloat16 needs compute capability 8.0; {_with_capability(old)}.", "Use --dtype float16."
+            f"--dtype bfloat16 needs compute capability 8.0; {_with_capability(old)}.",
+            "Use --dtype float16.",
+            options_change(dtype="float16"),
         )
     elif dtype == "auto" and judged.model.dtype == "bfloat16" and judged.plan.gpus[0].compute_capability < _8_0:
         yield BF16_FALLBACK.finding(
             f"The model is bfloat16, which {_with_capability(old)} can not run: vLLM takes float16 instead.",
             "Pass --dtype float16 to make the choice visible.",
+            options_change(dtype="float16"),
         )
 
 
@@ -217,12 +229,15 @@ def _kv_cache(judged: ModelPlan) -> Iterator[Finding]:
     middle = [gpu for gpu in judged.plan.gpus if _8_0 <= gpu.compute_capability < _8_9]
     if old:
         yield KV_FP8.finding(
-            f"An fp8 KV cache needs compute capability 8.0; {_with_capability(old)}.", "Leave --kv-cache-dtype out."
+            f"An fp8 KV cache needs compute capability 8.0; {_with_capability(old)}.",
+            "Leave --kv-cache-dtype out.",
+            options_change(kv_cache_dtype=None),
         )
     elif middle:
         yield KV_FP8_FLASHINFER.finding(
             f"Only FlashInfer serves an fp8 KV cache below 8.9: {_with_capability(middle)}.",
             "See that FlashInfer is installed beside vLLM, or leave --kv-cache-dtype out.",
+            options_change(kv_cache_dtype=None),
         )
 
 

@@ -9,15 +9,47 @@ from gpudeck.services.memory.plan import memory_detail
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import Finding, Judgement, Severity
 from gpudeck.services.plan.types import EngineSpec
-from gpudeck.services.rules import architecture, asked, links, memory, model, neighbours, options, parallel, placement
+from gpudeck.services.rules import (
+    advice,
+    architecture,
+    asked,
+    backends,
+    driver,
+    flags,
+    health,
+    identity,
+    links,
+    memory,
+    mixed_memory,
+    model,
+    neighbours,
+    numa,
+    options,
+    parallel,
+    parallel_options,
+    placement,
+    quantized,
+    serving,
+)
 from gpudeck.services.rules.rule import ModelPlan, Plan, Rule, plan_of
 from gpudeck.services.rules.surroundings import Surroundings
 
-THEMES = (placement, neighbours, parallel, architecture, links, memory, options, model, asked)
+THEMES = (
+    placement, neighbours, parallel, parallel_options, quantized, architecture, backends, links, numa, memory,
+    mixed_memory, options, flags, serving, model, identity, driver, health, advice, asked,
+)  # fmt: skip
 RULES: tuple[Rule, ...] = tuple(rule for theme in THEMES for rule in theme.RULES)
 
 _NOTHING_USED: Mapping[int, int] = MappingProxyType({})
 _ALONE = Surroundings()
+# What the second tells of the same cards with more weight, the first need not add.
+_TOLD_BY = {
+    mixed_memory.PP_MEMORY.id: memory.UNEVEN.id,
+    numa.CROSSING.id: links.SLOW_LINK.id,
+    numa.SPANNED.id: links.SLOW_LINK.id,
+    backends.MIXED.id: architecture.FLASH_ATTENTION.id,
+    memory.TIGHT.id: memory.BESIDE_BUDGET.id,
+}
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
@@ -52,6 +84,13 @@ def _without_model(plan: Plan) -> Iterator[Finding]:
     yield from neighbours.check(plan)
     yield from architecture.check_cards(plan)
     yield from links.check(plan)
+    yield from numa.check(plan)
+    yield from mixed_memory.check(plan)
+    yield from flags.check(plan)
+    yield from serving.check(plan)
+    yield from driver.check(plan)
+    yield from health.check(plan)
+    yield from advice.check_box(plan)
 
 
 def _with_model(judged: ModelPlan) -> Iterator[Finding]:
@@ -59,11 +98,20 @@ def _with_model(judged: ModelPlan) -> Iterator[Finding]:
     if not judged.plan.gpus:
         return
     yield from parallel.check(judged)
+    yield from parallel_options.check(judged)
+    yield from quantized.check(judged)
     yield from architecture.check(judged)
+    yield from backends.check(judged)
     yield from memory.check(judged)
     yield from options.check(judged)
     yield from model.check(judged)
+    yield from identity.check(judged)
+    yield from advice.check(judged)
 
 
 def _ordered(findings: Iterator[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda finding: _ORDER[finding.severity]))
+    # A card that stands in two places would be told twice.
+    found = dict.fromkeys(findings)
+    ids = {finding.rule for finding in found}
+    told = [finding for finding in found if _TOLD_BY.get(finding.rule) not in ids]
+    return tuple(sorted(told, key=lambda finding: _ORDER[finding.severity]))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from gpudeck.services.plan.findings import Finding, Severity
 from gpudeck.services.plan.links import best_group, weakest_link
+from gpudeck.services.rules.regroup import regrouped
 from gpudeck.services.rules.rule import Plan, Rule, listed
 
 SLOW_LINK = Rule(
@@ -40,12 +41,20 @@ def check(plan: Plan) -> Iterator[Finding]:
                 f"Stage {place} ({_cards(cards)}) is joined by {link} at its weakest, while {_cards(better)} are "
                 f"joined by {weakest_link(plan.box, better)}.",
                 f"Put {_cards(better)} into one stage.",
+                regrouped(plan, place, better) if len(stage) == len(better) else None,
             )
         if len(cards) not in _CUSTOM_SIZES or (len(cards) > 2 and not link.startswith("NV")):
             yield ALL_REDUCE.finding(
                 f"Stage {place} has {len(cards)} ranks joined by {link}: vLLM's custom all-reduce is off and NCCL is "
-                "used."
+                "used.",
+                _smaller_groups(len(cards)),
             )
+
+
+def _smaller_groups(ranks: int) -> str | None:
+    if ranks % 2 or ranks < 4:
+        return None
+    return f"Weigh TP 2 × PP {ranks // 2} or copies against it: pairs keep the custom all-reduce; measure both."
 
 
 def _cards(cards: tuple[int, ...]) -> str:

@@ -1,9 +1,13 @@
 """Whether weights, KV cache and everything beside them fit the cards."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from gpudeck.services.memory.plan import MemoryDetail, RankMemory
+from gpudeck.services.memory.balance import balanced_partition
+from gpudeck.services.memory.plan import MemoryDetail, RankMemory, memory_detail
 from gpudeck.services.memory.settings import AUTO_LENGTH
+from gpudeck.services.plan.changes import Change, options_change
+from gpudeck.services.plan.extra import without_options
 from gpudeck.services.plan.findings import Finding, Severity
 from gpudeck.services.rules.rule import ModelPlan, Rule, gib, named
 
@@ -85,6 +89,7 @@ RULES = (
 )  # fmt: skip
 _SHARED_FROM = 1 << 30
 _UNEVEN_FROM = 0.15  # of the card's memory
+_MOST_SHARE = 0.95  # that is advised
 
 
 def check(judged: ModelPlan) -> Iterator[Finding]:
@@ -98,8 +103,8 @@ def check(judged: ModelPlan) -> Iterator[Finding]:
         yield _weights_too_large(tightest)
         return
     yield from _cache(memory)
-    yield from _beside_budget(memory)
-    yield from _uneven(memory)
+    yield from _beside_budget(judged, memory)
+    yield from _uneven(judged, memory)
 
 
 def _model_length(judged: ModelPlan) -> Iterator[Finding]:
@@ -107,19 +112,24 @@ def _model_length(judged: ModelPlan) -> Iterator[Finding]:
     allowed = ("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "1") in judged.plan.spec.environment
     if length is not None and limit is not None and length > limit and not allowed:
         yield LENGTH_MODEL.finding(
-            f"max-model-len {length:,} is greater than the model's own {limit:,}.", f"Use --max-model-len {limit}."
+            f"max-model-len {length:,} is greater than the model's own {limit:,}.",
+            f"Use --max-model-len {limit}.",
+            options_change(max_model_len=limit),
         )
 
 
 def _occupied(memory: MemoryDetail) -> Iterator[Finding]:
     for rank in memory.ranks:
         if rank.free_at_start < rank.budget and memory.settings.kv_cache_memory_bytes is None:
-            share = int(rank.free_at_start / rank.cuda_total * 100) / 100 if rank.cuda_total > 0 else 0
+            share = _useful_share(memory, rank, rank.free_at_start)
             taken = f"{gib(rank.other)} are taken already" if rank.other else "the CUDA context takes the rest"
             yield OCCUPIED.finding(
                 f"{named(rank.gpu)}: {gib(rank.free_at_start)} of {gib(rank.cuda_total)} would be free, less than the "
                 f"requested share ({memory.settings.utilization:g}, {gib(rank.budget)}): {taken}.",
-                f"Use --gpu-memory-utilization {share:.2f}, or free the card." if share > 0.05 else "Free the card.",
+                f"Use --gpu-memory-utilization {share:.2f}, or free the card."
+                if share is not None
+                else "Free the card, or use another one.",
+                _share_change(share),
             )
         elif rank.other >= _SHARED_FROM:
             yield SHARED.finding(
@@ -143,12 +153,14 @@ def _cache(memory: MemoryDetail) -> Iterator[Finding]:
     rank = min(keeping, key=lambda rank: rank.blocks(memory.settings))
     if memory.blocks == 0:
         needed = rank.weights + rank.overhead.inside + rank.block_bytes * max(memory.needed, 1)
-        share = -(-needed * 100 // max(rank.cuda_total, 1)) / 100
-        raised = f"Use --gpu-memory-utilization {share:.2f}, " if share <= 0.95 else "Use "
+        enough = -(-needed * 100 // max(rank.cuda_total, 1)) / 100
+        share = enough if memory.settings.utilization < enough <= _MOST_SHARE else None
+        raised = f"Use --gpu-memory-utilization {share:.2f}, " if share is not None else "Use "
         yield KV_ROOM.finding(
             f"{named(rank.gpu)}: of the {gib(rank.budget)} that vLLM may use, weights take {gib(rank.weights)} and "
             f"activation peak and CUDA graphs {gib(rank.overhead.inside)}: nothing is left for a KV cache.",
             f"{raised}more cards, a quantized checkpoint, or smaller --max-num-seqs and --max-num-batched-tokens.",
+            _share_change(share),
         )
     elif memory.needed > memory.blocks and memory.settings.max_model_len != AUTO_LENGTH:
         length = memory.plan.max_model_len
@@ -157,12 +169,13 @@ def _cache(memory: MemoryDetail) -> Iterator[Finding]:
             f"{named(rank.gpu)}, and {gib(memory.blocks * rank.block_bytes)} are there: the longest that fits is "
             f"{memory.longest:,} tokens.",
             f"Use --max-model-len {memory.longest}." if memory.longest else "Use more cards or a smaller model.",
+            options_change(max_model_len=memory.longest) if memory.longest else None,
         )
 
 
-def _beside_budget(memory: MemoryDetail) -> Iterator[Finding]:
+def _beside_budget(judged: ModelPlan, memory: MemoryDetail) -> Iterator[Finding]:
     if memory.settings.kv_cache_memory_bytes is not None:
-        yield from _fixed_cache(memory, memory.settings.kv_cache_memory_bytes)
+        yield from _fixed_cache(judged, memory, memory.settings.kv_cache_memory_bytes)
         return
     for rank in memory.ranks:
         spare = rank.spare_beside_budget
@@ -170,37 +183,85 @@ def _beside_budget(memory: MemoryDetail) -> Iterator[Finding]:
             continue
         outside = rank.overhead.graphs_outside
         graphs = f" and {gib(outside)} of CUDA graphs, which vLLM does not budget" if outside else ""
-        share = (rank.free_at_start - outside - rank.overhead.slack) / max(rank.cuda_total, 1)
+        share = _useful_share(memory, rank, rank.free_at_start - outside - rank.overhead.slack)
         # NCCL's part is an estimate, and an estimate alone blocks nothing.
         certain = spare + rank.overhead.nccl
         rule = BESIDE_BUDGET if certain < (rank.overhead.slack if outside else 0) else TIGHT
         yield rule.finding(
             f"{named(rank.gpu)}: beside the requested share of {memory.settings.utilization:g} ({gib(rank.budget)}) "
             f"and CUDA's context{graphs}, {gib(max(spare, 0))} stay free; {gib(rank.overhead.slack)} may be needed.",
-            f"Use --gpu-memory-utilization {int(share * 100) / 100:.2f}." if share > 0.05 else None,
+            f"Use --gpu-memory-utilization {share:.2f}." if share is not None else None,
+            _share_change(share),
         )
 
 
-def _fixed_cache(memory: MemoryDetail, wanted: int) -> Iterator[Finding]:
+def _fixed_cache(judged: ModelPlan, memory: MemoryDetail, wanted: int) -> Iterator[Finding]:
     for rank in memory.ranks:
         room = rank.free_at_start - rank.weights - rank.overhead.inside - rank.overhead.graphs_outside
+        least = rank.block_bytes * max(memory.needed, 1)
         if rank.block_bytes > 0 and wanted > room:
             yield FIXED_CACHE.finding(
                 f"{named(rank.gpu)}: --kv-cache-memory-bytes asks for {gib(wanted)}, and weights, activation peak and "
                 f"CUDA graphs leave {gib(max(room, 0))}.",
-                f"Use --kv-cache-memory-bytes {room}." if room > 0 else "Use more cards or a smaller model.",
+                f"Use --kv-cache-memory-bytes {room}." if room >= least else "Use more cards or a smaller model.",
+                _cache_change(judged, room) if room >= least else None,
             )
 
 
-def _uneven(memory: MemoryDetail) -> Iterator[Finding]:
-    for rank in memory.ranks:
-        if rank.block_bytes <= 0:
-            continue
-        unused = (rank.blocks(memory.settings) - memory.blocks) * rank.block_bytes
-        if unused > _UNEVEN_FROM * rank.gpu.memory_bytes:
-            yield UNEVEN.finding(
-                f"{named(rank.gpu)} could hold {gib(unused)} more KV cache; the rank with the least room sets the "
-                "number of blocks for all.",
-                "Give stages with larger cards more layers (a layer partition), or leave this card to another engine.",
-            )
-            return
+def _uneven(judged: ModelPlan, memory: MemoryDetail) -> Iterator[Finding]:
+    rank = _unused_most(memory)
+    if rank is None:
+        return
+    unused = (rank.blocks(memory.settings) - memory.blocks) * rank.block_bytes
+    change = _balanced(judged, memory)
+    layers = change.layer_partition if change is not None else None
+    yield UNEVEN.finding(
+        f"{named(rank.gpu)} could hold {gib(unused)} more KV cache; the rank with the least room sets the number of "
+        "blocks for all.",
+        f"Use --layer-partition {','.join(str(count) for count in layers)}, which gives larger cards more layers."
+        if layers is not None
+        else "Give stages with larger cards more layers (a layer partition), or leave this card to another engine.",
+        change,
+    )
+
+
+def _unused_most(memory: MemoryDetail) -> RankMemory | None:
+    """The rank that leaves the most of its card unused, where that is worth a word."""
+
+    def unused(rank: RankMemory) -> int:
+        return (rank.blocks(memory.settings) - memory.blocks) * rank.block_bytes
+
+    wasteful = [
+        rank for rank in memory.ranks if rank.block_bytes > 0 and unused(rank) > _UNEVEN_FROM * rank.gpu.memory_bytes
+    ]
+    return max(wasteful, key=unused, default=None)
+
+
+def _balanced(judged: ModelPlan, memory: MemoryDetail) -> Change | None:
+    """The layer partition that makes the most KV cache, where it mends the unevenness."""
+    plan = judged.plan
+    used = {rank.gpu.index: rank.other for rank in memory.ranks}
+    layers = balanced_partition(plan.box, judged.model, plan.spec, used)
+    if layers is None or layers == plan.spec.layer_partition:
+        return None
+    spec = replace(plan.spec, layer_partition=layers)
+    mended = memory_detail(plan.box, judged.model, spec, used, plan.around.vllm_version)
+    return Change(layer_partition=layers) if _unused_most(mended) is None else None
+
+
+def _useful_share(memory: MemoryDetail, rank: RankMemory, room: float) -> float | None:
+    """The share of the card that `room` bytes are; None where the engine could not serve one request in it."""
+    if rank.cuda_total <= 0:
+        return None
+    share = int(room / rank.cuda_total * 100) / 100
+    least = rank.weights + rank.overhead.inside + rank.block_bytes * max(memory.needed, 1)
+    return share if 0 < share <= 1 and share * rank.cuda_total >= least else None
+
+
+def _share_change(share: float | None) -> Change | None:
+    return None if share is None else options_change(gpu_memory_utilization=share)
+
+
+def _cache_change(judged: ModelPlan, room: int) -> Change:
+    option = "--kv-cache-memory-bytes"
+    return options_change(extra=(*without_options(judged.plan.spec.options.extra, {option}), option, str(room)))

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from gpudeck.services.plan.changes import options_change
+from gpudeck.services.plan.extra import has_option
 from gpudeck.services.plan.findings import Finding, Severity
 from gpudeck.services.rules.architecture import LEAST_CAPABILITY
 from gpudeck.services.rules.rule import ModelPlan, Rule
@@ -77,16 +79,20 @@ def check(judged: ModelPlan) -> Iterator[Finding]:
         yield UTILIZATION.finding(
             f"gpu-memory-utilization is a share of the card above 0 and up to 1, not {utilization:g}.",
             "Use --gpu-memory-utilization 0.9.",
+            options_change(gpu_memory_utilization=0.9),
         )
     yield from _scheduler(judged)
     if options.kv_cache_dtype is not None and options.kv_cache_dtype not in _KV_CACHE_DTYPES:
         yield KV_CACHE_DTYPE.finding(
             f"{printable(options.kv_cache_dtype[:40])!r} is no type of KV cache that vLLM knows.",
             f"Use one of {', '.join(_KV_CACHE_DTYPES)}.",
+            options_change(kv_cache_dtype=None),
         )
     if options.dtype is not None and options.dtype not in _DTYPES:
         yield DTYPE.finding(
-            f"{printable(options.dtype[:40])!r} is no dtype that vLLM knows.", f"Use one of {', '.join(_DTYPES)}."
+            f"{printable(options.dtype[:40])!r} is no dtype that vLLM knows.",
+            f"Use one of {', '.join(_DTYPES)}.",
+            options_change(dtype=None),
         )
     yield from _quantization(judged)
 
@@ -97,16 +103,18 @@ def _scheduler(judged: ModelPlan) -> Iterator[Finding]:
         return
     tokens, seqs = memory.settings.max_num_batched_tokens, memory.settings.max_num_seqs
     length = memory.plan.max_model_len
-    if "--no-enable-chunked-prefill" in options.extra and tokens < length and options.max_num_batched_tokens:
+    if has_option(options.extra, "--no-enable-chunked-prefill") and tokens < length and options.max_num_batched_tokens:
         yield BATCHED_TOKENS.finding(
             f"max_num_batched_tokens ({tokens:,}) is smaller than max_model_len ({length:,}), and chunked prefill is "
             "off.",
             f"Use --max-num-batched-tokens {length}, or leave chunked prefill on.",
+            options_change(max_num_batched_tokens=length),
         )
     if options.max_num_batched_tokens is not None and options.max_num_seqs is not None and tokens < seqs:
         yield BATCHED_SEQS.finding(
             f"max_num_batched_tokens ({tokens:,}) must be at least max_num_seqs ({seqs:,}).",
             f"Use --max-num-seqs {tokens}.",
+            options_change(max_num_seqs=tokens),
         )
 
 
@@ -118,11 +126,13 @@ def _quantization(judged: ModelPlan) -> Iterator[Finding]:
         yield QUANTIZATION_UNKNOWN.finding(
             f"Unknown quantization method: {printable(asked[:40])}.",
             "Leave --quantization out: the model says its own.",
+            options_change(quantization=None),
         )
     elif stored is not None and stored != "gguf" and _bare(asked) != _bare(stored):
         yield QUANTIZATION_MISMATCH.finding(
             f"The model is quantized with {stored}, and --quantization asks for {asked}.",
             "Leave --quantization out: the model says its own.",
+            options_change(quantization=None),
         )
 
 

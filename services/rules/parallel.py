@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from gpudeck.services.memory.partition import default_partition
 from gpudeck.services.models.parameters import VOCABULARY_PADDING
+from gpudeck.services.plan.changes import Change
 from gpudeck.services.plan.findings import Finding, Severity
+from gpudeck.services.plan.types import Placement
 from gpudeck.services.rules.rule import ModelPlan, Rule, listed
 
 HEADS = Rule(
@@ -85,11 +87,13 @@ def _tensor(judged: ModelPlan) -> Iterator[Finding]:
             f"Total number of attention heads ({model.attention_heads}) must be divisible by tensor parallel size "
             f"({ranks}).",
             _other_sizes(judged),
+            one_card_a_stage(judged),
         )
     elif model.mla is None and not _kv_heads_fit(model.kv_heads, ranks):
         yield KV_HEADS.finding(
             f"{model.kv_heads} KV heads neither divide by tensor parallel size {ranks} nor are a divisor of it.",
             _other_sizes(judged),
+            one_card_a_stage(judged),
         )
     elif model.mla is None and model.kv_heads < ranks:
         yield KV_HEADS_COPIED.finding(
@@ -102,11 +106,13 @@ def _tensor(judged: ModelPlan) -> Iterator[Finding]:
             f"The vocabulary of {model.vocab_size} tokens, padded to {padded}, does not divide by tensor parallel size "
             f"{ranks}.",
             _other_sizes(judged),
+            one_card_a_stage(judged),
         )
     if model.experts is None and model.intermediate_size % ranks:
         yield INTERMEDIATE.finding(
             f"The MLP's intermediate size ({model.intermediate_size}) does not divide by tensor parallel size {ranks}.",
             _other_sizes(judged),
+            one_card_a_stage(judged),
         )
 
 
@@ -119,26 +125,54 @@ def _pipeline(judged: ModelPlan) -> Iterator[Finding]:
         )
     if stages > 1 and not model.supports_pipeline:
         yield PIPELINE.finding(
-            f"Pipeline parallelism is not supported for {model.architecture}.", "Put all cards into one stage."
+            f"Pipeline parallelism is not supported for {model.architecture}.",
+            "Put all cards into one stage.",
+            _one_stage(judged),
         )
     partition = judged.plan.spec.layer_partition
     if partition is None or stages < 1:
         return
     shown = ",".join(str(layers) for layers in partition)
     default = ",".join(str(layers) for layers in default_partition(model.layers, stages))
+    change = Change(layer_partition=default_partition(model.layers, stages)) if stages <= model.layers else None
     fix = f"Use {default}, vLLM's own split, or another one with {stages} entries that add up to {model.layers}."
     if len(partition) != stages:
-        yield PARTITION.finding(f"The layer partition {shown} has {len(partition)} entries for {stages} stages.", fix)
+        yield PARTITION.finding(
+            f"The layer partition {shown} has {len(partition)} entries for {stages} stages.", fix, change
+        )
     elif min(partition) < 1:
-        yield PARTITION.finding(f"The layer partition {shown} leaves a stage without a layer.", fix)
+        yield PARTITION.finding(f"The layer partition {shown} leaves a stage without a layer.", fix, change)
     elif sum(partition) != model.layers:
         yield PARTITION.finding(
-            f"The layer partition {shown} adds up to {sum(partition)}, but the model has {model.layers} layers.", fix
+            f"The layer partition {shown} adds up to {sum(partition)}, but the model has {model.layers} layers.",
+            fix,
+            change,
         )
+
+
+def _one_stage(judged: ModelPlan) -> Change | None:
+    """All cards as one TP group, where the model divides by their number."""
+    model, placement = judged.model, judged.plan.spec.placement
+    kv_heads = None if model.mla is not None else model.kv_heads
+    cards = tuple(dict.fromkeys(placement.gpus))
+    if placement.replicas != 1:
+        return None
+    if len(cards) not in tensor_sizes(model.attention_heads, kv_heads, model.vocab_size, len(cards)):
+        return None
+    return Change(placement=Placement((cards,)))
 
 
 def _kv_heads_fit(kv_heads: int, ranks: int) -> bool:
     return kv_heads % ranks == 0 if kv_heads >= ranks else ranks % kv_heads == 0
+
+
+def one_card_a_stage(judged: ModelPlan) -> Change | None:
+    """The same cards as a pipeline without TP; None where that would not run either."""
+    placement, model = judged.plan.spec.placement, judged.model
+    cards = tuple(gpu.index for gpu in judged.plan.gpus)
+    if placement.replicas != 1 or not model.supports_pipeline or not 1 < len(cards) <= model.layers:
+        return None
+    return Change(placement=Placement(tuple((card,) for card in cards)))
 
 
 def tensor_sizes(heads: int, kv_heads: int | None, vocabulary: int, most: int) -> list[int]:
@@ -155,5 +189,5 @@ def _other_sizes(judged: ModelPlan) -> str:
     model = judged.model
     kv_heads = None if model.mla is not None else model.kv_heads
     sizes = tensor_sizes(model.attention_heads, kv_heads, model.vocab_size, len(judged.plan.box.gpus))
-    pipeline = f", or one card a stage (PP {len(judged.plan.gpus)})" if len(judged.plan.gpus) > 1 else ""
+    pipeline = f", or one card a stage (PP {len(judged.plan.gpus)})" if one_card_a_stage(judged) is not None else ""
     return f"Use a tensor parallel size of {listed([str(size) for size in sizes]).replace(' and ', ' or ')}{pipeline}."

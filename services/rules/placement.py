@@ -3,8 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from gpudeck.services.plan.extra import extra_value
+from gpudeck.services.plan.changes import Change, options_change
+from gpudeck.services.plan.extra import has_option, without_options
 from gpudeck.services.plan.findings import Finding, Severity
+from gpudeck.services.plan.types import Placement
 from gpudeck.services.rules.rule import Plan, Rule, listed
 
 PLACEMENT_EMPTY = Rule(
@@ -93,7 +95,9 @@ def check(plan: Plan) -> Iterator[Finding]:
     sizes = [len(stage) for stage in placement.stages]
     if 0 in sizes:
         yield STAGE_EMPTY.finding(
-            f"Stage {sizes.index(0)} has no card.", "Put a card on it, or take the empty stage away."
+            f"Stage {sizes.index(0)} has no card.",
+            "Put a card on it, or take the empty stage away.",
+            _without_empty(placement),
         )
     elif not placement.uniform:
         yield STAGES_UNEVEN.finding(
@@ -107,7 +111,7 @@ def check(plan: Plan) -> Iterator[Finding]:
             "Give each copy the same number of stages.",
         )
     world = plan.tensor_parallel * len(placement.stages)
-    if placement.uniform and world > len(plan.box.gpus):
+    if placement.uniform and len(set(placement.gpus)) > len(plan.box.gpus):
         yield WORLD_SIZE.finding(
             f"World size ({world}: TP {plan.tensor_parallel} × {len(placement.stages)} stages) is larger than the "
             f"number of GPUs in this box ({len(plan.box.gpus)}).",
@@ -135,6 +139,11 @@ def _cards(plan: Plan) -> Iterator[Finding]:
         )
 
 
+def _without_empty(placement: Placement) -> Change | None:
+    stages = tuple(stage for stage in placement.stages if stage)
+    return Change(placement=Placement(stages)) if placement.replicas == 1 else None
+
+
 def _even_shapes(cards: int) -> str:
     shapes = [f"TP {size} × PP {cards // size}" for size in range(cards, 0, -1) if cards % size == 0]
     return f"Make all stages equal: {cards} cards go as {listed(shapes[:4])}."
@@ -142,13 +151,16 @@ def _even_shapes(cards: int) -> str:
 
 def _overridden(plan: Plan) -> Iterator[Finding]:
     for option in _CARRYING_OPTIONS:
-        if extra_value(plan.spec.options.extra, option) is not None:
+        if has_option(plan.spec.options.extra, option):
             yield PLACEMENT_OVERRIDDEN.finding(
-                f"The option {option} among the extra ones contradicts the placement.", "Remove it and place the cards."
+                f"The option {option} among the extra ones contradicts the placement.",
+                "Remove it and place the cards.",
+                options_change(extra=without_options(plan.spec.options.extra, {option})),
             )
     for name, _ in plan.spec.environment:
         if name in _CARRYING_VARIABLES:
             yield PLACEMENT_OVERRIDDEN.finding(
                 f"The variable {name} in the engine's environment contradicts the placement.",
                 "Remove it and place the cards.",
+                Change(environment=tuple(pair for pair in plan.spec.environment if pair[0] != name)),
             )

@@ -18,3 +18,4 @@ class Surroundings:
     events: tuple[BoxEvent, ...] = ()  # what happened to the box while it was watched: Xids
     accelerators: tuple[str, ...] = ()  # cards of other makers: "AMD Instinct MI210"
     tokenizer_tokens: int | None = None  # tokens of the tokenizer that --tokenizer names, where it can be read here
+    key_set: bool = False  # the engine's key file is known to hold a VLLM_API_KEY

@@ -273,4 +273,4 @@ def test_what_is_assumed_is_said() -> None:
 def test_without_a_model_only_box_and_placement_are_judged() -> None:
     judgement = judge(MIXED, None, EngineSpec("x", "", Placement(((0, 1),))))
     assert judgement.memory is None
-    assert set(rules(judgement)) == {"tp-mixed-architecture", "first-card-decides"}
+    assert set(rules(judgement)) == {"tp-mixed-architecture", "first-card-decides", "tp-mixed-memory"}

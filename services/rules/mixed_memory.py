@@ -1,0 +1,50 @@
+"""Cards of different memory in one engine, and what that costs."""
+
+from collections.abc import Iterator
+
+from gpudeck.services.box.types import GIB
+from gpudeck.services.plan.findings import Finding, Severity
+from gpudeck.services.rules.rule import Plan, Rule, gib, named
+
+TP_MEMORY = Rule(
+    "tp-mixed-memory",
+    Severity.WARNING,
+    "Mixed memory in one TP group",
+    "Every rank of a TP group holds an equal share of weights and KV cache, and gpu-memory-utilization is one number "
+    "for all: what a larger card has beyond the smallest is not used.",
+    "vllm#9157, #9465, #2317, #10204",
+)
+PP_MEMORY = Rule(
+    "pp-mixed-memory",
+    Severity.INFO,
+    "Mixed memory across stages",
+    "vLLM splits the layers evenly; VLLM_PP_LAYER_PARTITION gives stages with larger cards more of them.",
+    "vllm#6824, #21061; vllm/distributed/utils.py get_pp_indices",
+)
+RULES = (TP_MEMORY, PP_MEMORY)
+_FROM = GIB  # cards of one kind differ by less
+
+
+def check(plan: Plan) -> Iterator[Finding]:
+    smallest = []
+    for place, stage in enumerate(plan.spec.placement.stages):
+        gpus = plan.stage_gpus(tuple(dict.fromkeys(stage)))
+        if not gpus:
+            continue
+        least = min(gpus, key=lambda gpu: gpu.memory_bytes)
+        smallest.append(least)
+        unused = sum(gpu.memory_bytes - least.memory_bytes for gpu in gpus)
+        if len(gpus) > 1 and max(gpu.memory_bytes for gpu in gpus) - least.memory_bytes >= _FROM:
+            yield TP_MEMORY.finding(
+                f"In stage {place} {named(least)} has {gib(least.memory_bytes)}, and {gib(unused)} of the larger cards "
+                "stay unused.",
+                "Put cards of one size into each stage: pipeline stages may differ (a layer partition).",
+            )
+    if len(smallest) > 1 and plan.spec.layer_partition is None:
+        least, most = (choose(smallest, key=lambda gpu: gpu.memory_bytes) for choose in (min, max))
+        if most.memory_bytes - least.memory_bytes >= _FROM:
+            yield PP_MEMORY.finding(
+                f"The stages' cards have from {gib(least.memory_bytes)} to {gib(most.memory_bytes)}, and the layers "
+                "are split evenly.",
+                "Give --layer-partition, or leave --stage out: proposals compute it.",
+            )
