@@ -241,7 +241,7 @@ def _balanced(judged: ModelPlan, memory: MemoryDetail) -> Change | None:
     """The layer partition that makes the most KV cache, where it mends the unevenness."""
     plan = judged.plan
     used = {rank.gpu.index: rank.other for rank in memory.ranks}
-    layers = balanced_partition(plan.box, judged.model, plan.spec, used)
+    layers = balanced_partition(plan.box, judged.model, plan.spec)
     if layers is None or layers == plan.spec.layer_partition:
         return None
     spec = replace(plan.spec, layer_partition=layers)
