@@ -5,6 +5,7 @@ from textual.message import Message
 from gpudeck.app.offers import Offer, Question
 from gpudeck.services.engine.types import UnitPreview, UnitState
 from gpudeck.services.models.types import ModelFacts, ShelfEntry
+from gpudeck.services.plan.fit import Fit
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.vllm.answer import Answer
 
@@ -84,6 +85,15 @@ class ModelRead(Message):
         self.model = model
         self.failure = failure
         self.spec = spec
+        super().__init__()
+
+
+class ModelsWeighed(Message):
+    """How a model of the shelf fits the box now."""
+
+    def __init__(self, path: str, fit: Fit) -> None:
+        self.path = path
+        self.fit = fit
         super().__init__()
 
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 from textual import on
 
 from gpudeck.app.drafts import Draft
-from gpudeck.app.messages import ModelRead, ShelfSearched
+from gpudeck.app.messages import ModelRead, ModelsWeighed, ShelfSearched
+from gpudeck.app.offers import with_claims
 from gpudeck.app.proposal_acts import ProposalActs
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan import preset
 from gpudeck.services.plan.naming import name_for
 from gpudeck.services.plan.types import EngineSpec
-from gpudeck.widgets.messages import CardChosen, CardDragged, PlacementChanged, PlacementPreviewed
+from gpudeck.widgets.messages import CardChosen, CardDragged, ModelPicked, PlacementChanged, PlacementPreviewed
 from gpudeck.widgets.model_picker import ModelPicker
 from gpudeck.widgets.option_fields import NamedOptions
 from gpudeck.widgets.options_form import OptionsForm
@@ -47,24 +48,43 @@ class PlanActs(ProposalActs):
     # -- model
 
     def action_choose_model(self) -> None:
-        self.push_screen(ModelPicker(glyphs=self.glyphs), self._model_chosen)
-        self.model_desk.search()
+        state = self.state
+        self.push_screen(ModelPicker(glyphs=self.glyphs), self._picker_left)
+        used = {} if state.box is None else with_claims(state.box, state.used(), state.neighbours(state.draft))
+        self.model_desk.search(state.box, used)
+
+    def _picker_left(self, _path: str | None) -> None:
+        self.model_desk.stop()
 
     @on(ShelfSearched)
     def _shelf_searched(self, message: ShelfSearched) -> None:
         if isinstance(self.screen, ModelPicker):
             self.screen.show_entries(message.entries)
+            if self.state.box is not None:
+                self.screen.show_fits({})
         if message.failure:
             self.say(message.failure, "error")
 
-    def _model_chosen(self, path: str | None) -> None:
-        if path:
-            self.model_desk.read(path)
+    @on(ModelsWeighed)
+    def _models_weighed(self, message: ModelsWeighed) -> None:
+        if isinstance(self.screen, ModelPicker):
+            self.screen.show_fits({message.path: message.fit})
+
+    @on(ModelPicked)
+    def _model_picked(self, message: ModelPicked) -> None:
+        self.model_desk.read(message.path)
 
     @on(ModelRead)
     def _model_read(self, message: ModelRead) -> None:
+        picker = self.screen if isinstance(self.screen, ModelPicker) and message.spec is None else None
         if message.model is None:
-            self.say(message.failure or f"{message.path} can not be read.", "error")
+            sentence = message.failure or f"{message.path} can not be read."
+            if picker is None:
+                self.say(sentence, "error")
+            else:
+                picker.refuse(message.path, sentence)
+        elif picker is not None:
+            picker.dismiss(message.path)
         if message.spec is not None:
             self._load_draft(message.spec, message.model)
         elif message.model is not None:

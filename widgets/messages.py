@@ -25,6 +25,14 @@ class PlacementPreviewed(Message):
         self.judgement = judgement
 
 
+class ModelPicked(Message):
+    """The operator picked a model: a path or a hub id, which may not be one."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path
+
+
 class Refused(Message):
     """What the operator asked for can not be done; the sentence says why, and the way out."""
 

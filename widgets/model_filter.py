@@ -1,9 +1,12 @@
 """Which models a typed text finds, and when it is itself the name of one.  Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gpudeck.services.models.types import ShelfEntry
+from gpudeck.services.plan.fit import Fit
+
+ORDERS = ("name", "context", "size")
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*/[A-Za-z0-9][\w.\-]*")
 
@@ -13,6 +16,17 @@ def matching(entries: Sequence[ShelfEntry], typed: str) -> list[ShelfEntry]:
     words = typed.lower().split()
     found = [entry for entry in entries if all(word in f"{entry.name} {entry.path}".lower() for word in words)]
     return sorted(found, key=lambda entry: entry.problem is not None)
+
+
+def in_order(entries: Sequence[ShelfEntry], order: str, fits: Mapping[str, Fit]) -> list[ShelfEntry]:
+    """The entries by name, by the context that they hold here, or by size, largest first; unusable ones stay last."""
+
+    def key(entry: ShelfEntry) -> tuple[bool, int]:
+        found = fits.get(entry.path)
+        by = {"context": found.context if found is not None else -1, "size": entry.size_bytes or 0}
+        return entry.problem is not None, -by.get(order, 0)
+
+    return sorted(entries, key=key)
 
 
 def named_model(typed: str) -> str | None:

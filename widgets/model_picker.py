@@ -1,133 +1,27 @@
 """Choosing a model: what lies on this machine, filtered as one types, or one named by hand."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from rich.cells import cell_len
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.widgets import Input, Static
 
 from gpudeck.services.models.types import ShelfEntry
+from gpudeck.services.plan.fit import Fit
 from gpudeck.services.text import printable
 from gpudeck.widgets.dialog import Dialog
-from gpudeck.widgets.glyphs import Glyphs, wrap
-from gpudeck.widgets.lines import Line, LineView, spread, under
-from gpudeck.widgets.model_filter import matching, named_model, size_in_words
-
-_ORIGIN_WIDTH = 9
-_SIZE_WIDTH = 9
-
-
-class ModelRows(LineView):
-    """The rows of the picker; the cursor is moved by the field above, or by a click."""
-
-    DEFAULT_CSS = """
-    ModelRows { height: 1fr; overflow-x: hidden; background: $surface; scrollbar-background: $surface; }
-    """
-
-    class ClickedAgain(Message):
-        """A click on the row under the cursor."""
-
-    def __init__(self, glyphs: Glyphs) -> None:
-        super().__init__()
-        self._glyphs = glyphs
-        self._choices: list[ShelfEntry | str] = []
-        self._message = ""
-        self._current = 0
-        self._owners: list[int] = []
-
-    @property
-    def chosen(self) -> str | None:
-        """The path or hub id under the cursor; None where there is none that can be used."""
-        if not 0 <= self._current < len(self._choices):
-            return None
-        choice = self._choices[self._current]
-        if isinstance(choice, str):
-            return choice
-        return choice.path if choice.problem is None else None
-
-    def show(self, choices: Sequence[ShelfEntry | str], message: str) -> None:
-        """Show models, or a typed name as it is; `message` stands below them."""
-        before = self._key(self._current)
-        self._choices = list(choices)
-        keys = [self._key(index) for index in range(len(self._choices))]
-        self._current = keys.index(before) if before in keys else 0
-        self._message = message
-        self.draw()
-
-    def move(self, by: int) -> None:
-        if self._choices:
-            self._current = min(max(self._current + by, 0), len(self._choices) - 1)
-            self.draw()
-            rows = [row for row, owner in enumerate(self._owners) if owner == self._current]
-            self.keep_visible(rows[0], rows[-1])
-
-    def draw(self) -> None:
-        width = self.scrollable_content_region.width
-        if width <= 0:
-            return
-        lines: list[Line] = []
-        self._owners = []
-        for index, choice in enumerate(self._choices):
-            rows = self._typed_rows(choice) if isinstance(choice, str) else self._entry_rows(choice, width)
-            if index == self._current:
-                rows = [under(row, "cursor", width) for row in rows]
-            lines += rows
-            self._owners += [index] * len(rows)
-        if self._message:
-            lines += [((f" {text}", "muted"),) for text in wrap(self._message, width - 2)]
-        self.show_lines(lines)
-
-    def on_resize(self) -> None:
-        self.draw()
-
-    def on_click(self, event: events.Click) -> None:
-        event.stop()
-        row = event.y + self.scroll_offset.y
-        if 0 <= row < len(self._owners):
-            again = self._owners[row] == self._current
-            self._current = self._owners[row]
-            self.draw()
-            if again:
-                self.post_message(ModelRows.ClickedAgain())
-
-    def _key(self, index: int) -> str | None:
-        if not 0 <= index < len(self._choices):
-            return None
-        choice = self._choices[index]
-        return choice if isinstance(choice, str) else choice.path
-
-    def _typed_rows(self, typed: str) -> list[Line]:
-        return [((f" {self._glyphs.arrow} ", "primary"), (printable(typed), "strong"), ("  as typed", "muted"))]
-
-    def _entry_rows(self, entry: ShelfEntry, width: int) -> list[Line]:
-        glyphs = self._glyphs
-        right: Line = (
-            (size_in_words(entry.size_bytes).rjust(_SIZE_WIDTH), "text"),
-            (f"  {glyphs.fit(_ORIGINS.get(entry.origin, entry.origin), _ORIGIN_WIDTH)} ", "muted"),
-        )
-        room = width - _SIZE_WIDTH - _ORIGIN_WIDTH - 7
-        usable = entry.problem is None
-        name = glyphs.cut(printable(entry.name), room)
-        path = printable(entry.path)
-        sign = ("   ", "") if usable else (f" {glyphs.blocked} ", "error")
-        left: Line = (sign, (name, "strong" if usable else "muted"))
-        if path != printable(entry.name) and room - cell_len(name) > 12:
-            left = (*left, ("  ", ""), (glyphs.shorten(path, room - cell_len(name) - 2), "muted"))
-        rows: list[Line] = [spread(left, right, width)]
-        if entry.problem is not None:
-            rows += [((f"   {text}", "error"),) for text in wrap(printable(entry.problem), width - 4)]
-        return rows
-
-
-_ORIGINS = {"directory": "directory", "gguf": "GGUF", "hub cache": "hub cache"}
+from gpudeck.widgets.glyphs import Glyphs
+from gpudeck.widgets.messages import ModelPicked
+from gpudeck.widgets.model_filter import ORDERS, in_order, matching, named_model
+from gpudeck.widgets.model_rows import ModelRows
 
 
 class ModelPicker(Dialog[str | None]):
-    """Gives back the path or hub id of the model, or None.
+    """Posts `ModelPicked` with a path or hub id, and stays until the app has read that model, or says why not.
+
+    Gives back that path, or None where the operator leaves it.
 
     `show_entries` may come after the picker is open; until then it says that the search goes on.  `where` says in one
     sentence where models are looked for.
@@ -138,13 +32,15 @@ class ModelPicker(Dialog[str | None]):
         Binding("escape", "leave", "leave", id="models.leave"),
         Binding("down,ctrl+n", "move(1)", "next", show=False, priority=True, id="models.down"),
         Binding("up,ctrl+p", "move(-1)", "previous", show=False, priority=True, id="models.up"),
+        Binding("ctrl+s", "sort", "sort", priority=True, id="models.sort"),
         Binding("pagedown", "move(10)", "ten further", show=False, priority=True),
         Binding("pageup", "move(-10)", "ten back", show=False, priority=True),
     ]
     DEFAULT_CSS = """
     ModelPicker > #dialog { height: 80%; }
     ModelPicker Input { background: $panel; margin: 0 0 1 0; }
-    ModelPicker #model-note { height: 1; color: $text-muted; margin: 0 0 1 0; }
+    ModelPicker #model-note { height: auto; max-height: 4; color: $text-muted; margin: 0 0 1 0; }
+    ModelPicker #model-note.-wrong { color: $text-error; }
     """
 
     def __init__(
@@ -153,6 +49,10 @@ class ModelPicker(Dialog[str | None]):
         super().__init__("Model", glyphs)
         self._entries = entries
         self._where = where
+        self._fits: dict[str, Fit] = {}
+        self._weighed = False
+        self._order = ORDERS[0]
+        self._reading = ""  # the path that was picked
         self._rows = ModelRows(self.glyphs)
 
     def compose_body(self) -> ComposeResult:
@@ -161,7 +61,7 @@ class ModelPicker(Dialog[str | None]):
         yield Static(id="model-note", markup=False)
 
     def keys(self) -> tuple[tuple[str, str, str], ...]:
-        return ("Enter", "choose", "pick"), ("Esc", "leave", "leave")
+        return ("Enter", "choose", "pick"), ("Ctrl+S", "sort", "sort"), ("Esc", "leave", "leave")
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
@@ -173,6 +73,21 @@ class ModelPicker(Dialog[str | None]):
         if self.is_mounted:
             self._filter()
 
+    def show_fits(self, fits: Mapping[str, Fit]) -> None:
+        """How models fit the box now, by path; those that are not told yet are still being weighed."""
+        self._fits.update(fits)
+        self._weighed = True
+        if self.is_mounted:
+            self._filter()
+
+    def refuse(self, path: str, sentence: str) -> None:
+        """The picked model can not be read: say why, and let the operator pick another."""
+        if path == self._reading:
+            self._reading = ""
+            note = self.query_one("#model-note", Static)
+            note.set_class(True, "-wrong")
+            note.update(f"{self.glyphs.blocked} {printable(sentence)}")
+
     @on(ModelRows.ClickedAgain)
     def _clicked_again(self, event: ModelRows.ClickedAgain) -> None:
         event.stop()
@@ -181,7 +96,13 @@ class ModelPicker(Dialog[str | None]):
     def action_pick(self) -> None:
         chosen = self._rows.chosen
         if chosen is not None:
-            self.dismiss(chosen)
+            self._reading = chosen
+            self._note(f"Reading {printable(chosen)}{self.glyphs.ellipsis}")
+            self.post_message(ModelPicked(chosen))
+
+    def action_sort(self) -> None:
+        self._order = ORDERS[(ORDERS.index(self._order) + 1) % len(ORDERS)]
+        self._filter()
 
     def action_leave(self) -> None:
         self.dismiss(None)
@@ -203,13 +124,18 @@ class ModelPicker(Dialog[str | None]):
     def _filter(self) -> None:
         typed = self.query_one(Input).value
         entries = self._entries or ()
-        found = matching(entries, typed)
+        found = in_order(matching(entries, typed), self._order, self._fits)
         named = named_model(typed)
         choices: list[ShelfEntry | str] = list(found)
         if named is not None and all(entry.path != named for entry in found):
             choices.insert(0, named)
-        self._rows.show(choices, self._message(choices, typed))
-        self.query_one("#model-note", Static).update(self._count(len(found)))
+        self._rows.show(choices, self._message(choices, typed), self._fits, weighed=self._weighed)
+        self._note(self._count(len(found)))
+
+    def _note(self, words: str) -> None:
+        note = self.query_one("#model-note", Static)
+        note.set_class(False, "-wrong")
+        note.update(words)
 
     def _message(self, choices: Sequence[ShelfEntry | str], typed: str) -> str:
         if choices:
@@ -227,4 +153,9 @@ class ModelPicker(Dialog[str | None]):
         if self._entries is None:
             return f"still searching{self.glyphs.ellipsis}"
         total = len(self._entries)
-        return f"{found} of {total} {'model' if total == 1 else 'models'}" if total else ""
+        if not total:
+            return ""
+        count = f"{found} of {total} {'model' if total == 1 else 'models'}, by {self._order}"
+        weighed = sum(entry.path in self._fits for entry in self._entries if entry.problem is None)
+        usable = sum(entry.problem is None for entry in self._entries)
+        return f"{count}; {weighed} of {usable} weighed" if self._weighed and weighed < usable else count

@@ -13,12 +13,15 @@ from textual.widgets import Input, Static
 from gpudeck.services.engine import types as engine
 from gpudeck.services.models.types import ShelfEntry
 from gpudeck.services.plan.findings import VerdictState
-from gpudeck.services.plan.types import EngineOptions
+from gpudeck.services.plan.fit import Fit
+from gpudeck.services.plan.types import EngineOptions, Placement
 from gpudeck.widgets.confirm import Confirm
 from gpudeck.widgets.dialog import KeyButton
 from gpudeck.widgets.glyphs import Glyphs
 from gpudeck.widgets.help_page import HelpGroup, HelpPage
-from gpudeck.widgets.model_picker import ModelPicker, ModelRows
+from gpudeck.widgets.messages import ModelPicked
+from gpudeck.widgets.model_picker import ModelPicker
+from gpudeck.widgets.model_rows import ModelRows
 from gpudeck.widgets.option_fields import NamedOptions
 from gpudeck.widgets.options_form import FieldRow, OptionsForm, YesNo
 from gpudeck.widgets.unit_preview import UnitPreview
@@ -32,6 +35,7 @@ class _Harness(App[None]):
         super().__init__()
         self.dialog = dialog
         self.result: Any = _NOTHING
+        self.refusal = ""  # why no model can be read
 
     def compose(self) -> ComposeResult:
         yield Static("the panel")
@@ -41,6 +45,12 @@ class _Harness(App[None]):
 
     def _take(self, result: Any) -> None:
         self.result = result
+
+    def on_model_picked(self, message: ModelPicked) -> None:
+        if self.refusal and isinstance(self.dialog, ModelPicker):
+            self.dialog.refuse(message.path, self.refusal)
+        else:
+            self.screen.dismiss(message.path)
 
     @property
     def shown(self) -> str:
@@ -179,6 +189,39 @@ async def test_models_may_come_after_the_picker_is_open_and_the_cursor_stays() -
         picker.show_entries(_SHELF[::2])
         await pilot.press("down")
         picker.show_entries(_SHELF)
+        await pilot.press("enter")
+        await _until(pilot, lambda: app.result == "/srv/models/tiny")
+
+
+async def test_each_model_says_whether_it_fits_and_they_are_sorted_by_what_they_hold() -> None:
+    picker = ModelPicker(_SHELF)
+    app = _Harness(picker)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.pause()
+        assert "weighed" not in app.shown
+        usable = [entry for entry in _SHELF if entry.problem is None]
+        picker.show_fits({usable[0].path: Fit(VerdictState.BLOCKED, why="Its weights [x] are too large.")})
+        await _until(pilot, lambda: "does not fit now: Its weights [x] are too large." in app.shown)
+        assert f"1 of {len(usable)} weighed" in app.shown
+        picker.show_fits({usable[1].path: Fit(VerdictState.READY, Placement(((0, 2), (1, 3))), 131072)})
+        await _until(pilot, lambda: "GPU 0,2 | 1,3 · 131,072 tokens of context" in app.shown)
+        await pilot.press("ctrl+s")
+        await _until(pilot, lambda: "by context" in app.shown)
+        assert app.shown.index("131,072") < app.shown.index("does not fit")
+
+
+async def test_a_model_that_can_not_be_read_keeps_the_picker_open() -> None:
+    picker = ModelPicker(_SHELF)
+    app = _Harness(picker)
+    async with app.run_test(size=(100, 30)) as pilot:
+        picker.query_one(Input).value = "/nope"
+        await _until(pilot, lambda: "as typed" in app.shown)
+        app.refusal = "/nope is not there."
+        await pilot.press("enter")
+        await _until(pilot, lambda: "✗ /nope is not there." in app.shown)
+        picker.query_one(Input).value = "/srv/models/tiny"
+        app.refusal = ""
+        await _until(pilot, lambda: "✗ /nope" not in app.shown)
         await pilot.press("enter")
         await _until(pilot, lambda: app.result == "/srv/models/tiny")
 

@@ -1,0 +1,26 @@
+"""Whether a model fits a box now: its best placement, and the longest context that this holds."""
+
+from collections.abc import Mapping
+
+from gpudeck.services.box.types import Box
+from gpudeck.services.memory.settings import AUTO_LENGTH
+from gpudeck.services.models.types import ModelFacts
+from gpudeck.services.plan.findings import VerdictState
+from gpudeck.services.plan.fit import Fit
+from gpudeck.services.plan.propose import nearest, propose
+from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
+
+
+def fit(box: Box, model: ModelFacts, used: Mapping[int, int]) -> Fit:
+    """The best placement of this model under vLLM's own options, with the largest context that it holds.
+
+    `used` is the bytes that are taken on each card; a card that is somebody's counts as full.  Takes as long as a
+    proposal does: up to a second for sixteen cards.
+    """
+    spec = EngineSpec("fit", model.path, Placement(), EngineOptions(max_model_len=AUTO_LENGTH))
+    found = propose(box, model, spec, used)
+    if not found:
+        return Fit(VerdictState.BLOCKED, why=nearest(box, model, spec, used).message)
+    best, judgement, why = found[0]
+    context = 0 if judgement.memory is None else judgement.memory.max_model_len
+    return Fit(judgement.state, best.placement, context, why)
