@@ -12,24 +12,28 @@ _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks|block|layer)\.(\d{1,6})\.")
 _ENCODER = re.compile(
     r"(?:^|\.)(?:visual|vision\w*|audio\w*|image_newline|multi_modal_projector|mm_projector|aligner)\."
 )
+_DRAFT = re.compile(r"(?:^|\.)mtp\.")
 _EMBEDDING = re.compile(r"(?:^|\.)(?:embed_tokens|wte|word_embeddings|tok_embeddings|embed_in|embeddings)\.")
 _POSITIONS = re.compile(r"(?:^|\.)(?:wpe|embed_positions|position_embeddings)\.")
 _HEAD = re.compile(r"(?:^|\.)(?:lm_head|embed_out|output)\.")
 _KV = re.compile(r"\.(?:k_proj|v_proj|wk|wv)\.")
 _FUSED_QKV = re.compile(r"\.(?:qkv_proj|query_key_value|c_attn|W_pack|Wqkv|qkv)\.")
 _COPIED = re.compile(r"\.(?:\w*norm\w*|ln_\w+|router|gate|q_a_proj|kv_a_proj_with_mqa|fused_qkv_a_proj|sinks)(?:\.|$)")
-_SCALE = re.compile(r"\.(?:scales|qzeros)$|scale(?:_inv|_2)?$|zero_point$")
+_SCALE = re.compile(r"\.(?:scales|qzeros)$|scale(?:_inv|_2)?$|zero_point$|absmax$")
 
 
 def lay_out(tensors: Iterable[Tensor], shape: Shape) -> WeightLayout:
     """The layout of these tensors.
 
-    Layers beyond the model's own (DeepSeek's multi-token prediction) are left out: vLLM loads them only on request.
+    What predicts several tokens (DeepSeek's layers beyond the model's own, Qwen3-Next's mtp) is left out: vLLM loads it
+    only on request.
     """
     layers = [LayerWeights()] * shape.layers
     embedding = head = first = last = Weights()
     for tensor in tensors:
         weights = _weights(tensor)
+        if _DRAFT.search(tensor.name):
+            continue
         if _ENCODER.search(tensor.name):
             first += weights
         elif match := _LAYER.search(tensor.name):

@@ -113,7 +113,7 @@ def _shape(config: Fields, text: Fields, family: Family, model_type: str) -> Sha
     head_dim = text.maybe_whole("head_dim") or defaults.get("head_dim") or hidden // heads
     if not 1 <= head_dim <= MAX_WIDTH:
         raise text.wrong("head_dim" if text.has("head_dim") else "num_attention_heads", "in proportion to hidden_size")
-    experts, dense = _experts(text, layers)
+    experts, dense = _experts(text, family, layers)
     biases = text.flag("bias", False) if model_type == "falcon" else family.biases
     positions = 0
     if family.learned_positions:
@@ -135,6 +135,7 @@ def _shape(config: Fields, text: Fields, family: Family, model_type: str) -> Sha
         qkv_bias=family.qkv_bias or text.flag("attention_bias", False),
         biases=biases,
         positions=positions,
+        projected=text.whole("word_embed_proj_dim", default=0) if model_type == "opt" else 0,
         encoder_elements=_encoder_elements(config),
     )
 
@@ -154,9 +155,9 @@ def _kv_heads(text: Fields, heads: int, default: int | None) -> int:
 
 
 def _intermediate(text: Fields, hidden: int, default: int | None) -> int:
-    return _width(
-        text, "intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "ffn_dim", default=default or 4 * hidden
-    )
+    # Llama 4's intermediate_size is its experts', and its layers without experts have one of their own.
+    names = ("intermediate_size_mlp", "intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size")
+    return _width(text, *names, default=default or 4 * hidden)
 
 
 def _mla(text: Fields) -> Mla | None:
@@ -172,7 +173,7 @@ def _mla(text: Fields) -> Mla | None:
     )
 
 
-def _experts(text: Fields, layers: int) -> tuple[Experts | None, frozenset[int]]:
+def _experts(text: Fields, family: Family, layers: int) -> tuple[Experts | None, frozenset[int]]:
     """The experts, and the layers that have none (DeepSeek's first ones, Qwen's mlp_only_layers and steps)."""
     count = text.maybe_whole("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts", least=0)
     if not count:
@@ -182,7 +183,7 @@ def _experts(text: Fields, layers: int) -> tuple[Experts | None, frozenset[int]]
         raise text.wrong(field, f"at most {MAX_WIDTH}")
     size = _width(text, "moe_intermediate_size", "expert_ffn_hidden_size", "intermediate_size")
     shared = text.whole("shared_expert_intermediate_size", default=0, least=0)
-    shared = shared or text.whole("n_shared_experts", default=0, least=0) * size
+    shared = shared or text.whole("n_shared_experts", default=int(family.shared_expert), least=0) * size
     experts = Experts(
         count=count,
         per_token=text.whole("num_experts_per_tok", "experts_per_token", "moe_topk", default=1),
@@ -193,7 +194,7 @@ def _experts(text: Fields, layers: int) -> tuple[Experts | None, frozenset[int]]
     only = text.values.get("mlp_only_layers")
     if isinstance(only, list):
         dense |= {layer for layer in only if isinstance(layer, int) and 0 <= layer < layers}
-    step = text.whole("decoder_sparse_step", default=1)
+    step = text.whole("decoder_sparse_step", "interleave_moe_layer_step", default=1)
     dense |= {layer for layer in range(layers) if (layer + 1) % step}
     return experts, frozenset(dense)
 

@@ -20,6 +20,7 @@ class Family:
     norm_bias: bool = False  # LayerNorm, which has a bias, instead of RMSNorm
     positions: int = 0  # rows that the learned position table has beyond max_position_embeddings
     learned_positions: bool = False
+    shared_expert: bool = False  # one beside the routed ones, as wide as they are, that the config does not name
     # Which layers slide where config.json has no layer_types: "all", "even" (0, 2, 4 …), "pattern" (all but every
     # n-th), "tail" (from max_window_layers on, if use_sliding_window), "never".
     sliding: str = "never"
@@ -38,6 +39,7 @@ _GEMMA3_DEFAULTS = {
     "intermediate_size": 9216,
     "num_hidden_layers": 26,
 }
+_LLAMA4 = Family(shared_expert=True)
 _MISTRAL = Family(sliding="all")
 _QWEN2 = Family(qkv_bias=True, sliding="tail")
 _QWEN3 = Family(qk_norm=True, sliding="tail")
@@ -46,6 +48,8 @@ _GEMMA3 = Family(tied=True, qk_norm=True, layer_norms=4, sliding="pattern", defa
 # By config.json's model_type; text parts of multimodal models under their own type.
 FAMILIES: dict[str, Family] = {
     "llama": LLAMA,
+    "llama4": _LLAMA4,
+    "llama4_text": _LLAMA4,
     "mistral": _MISTRAL,
     "ministral": _MISTRAL,
     "mixtral": _MISTRAL,

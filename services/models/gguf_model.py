@@ -6,7 +6,8 @@ from typing import Any
 
 from gpudeck.services.models.config import MAX_LAYERS, MAX_WIDTH
 from gpudeck.services.models.fields import Fields, ModelError, shown
-from gpudeck.services.models.gguf_header import GgufHeader, GgufTensor, read_header
+from gpudeck.services.models.gguf_header import GgufHeader, GgufTensor
+from gpudeck.services.models.gguf_parts import first_part, model_stem, read_parts
 from gpudeck.services.models.types import Experts, LayerWeights, Mla, ModelFacts, WeightLayout, Weights
 
 # general.architecture to the class that vLLM runs for it.
@@ -28,8 +29,12 @@ _BLOCK = re.compile(r"blk\.(\d{1,6})\.(.+)")
 
 
 def facts_from_gguf(path: Path) -> ModelFacts:
-    """The facts in a .gguf file's header.  Raises ModelError naming the file and the key."""
-    header = read_header(path)
+    """The facts in a .gguf file's header, or in those of all parts of a split one.
+
+    Raises ModelError naming the file and the key.
+    """
+    path = first_part(path)
+    header = read_parts(path)
     family = header.values.get("general.architecture")
     if not isinstance(family, str) or not family:
         raise ModelError(f"{shown(path)} lacks general.architecture: convert or download it again.")
@@ -54,7 +59,7 @@ def facts_from_gguf(path: Path) -> ModelFacts:
     if family not in _CLASSES:
         guesses.append(f"the family {family} is unknown")
     return ModelFacts(
-        name=path.stem,
+        name=model_stem(path),
         path=str(path),
         architecture=_CLASSES.get(family, family),
         layers=layers,

@@ -28,7 +28,16 @@ class Shape:
     qkv_bias: bool = False
     biases: bool = False
     positions: int = 0  # rows of a learned position table
+    projected: int = 0  # width of an embedding that is projected to the hidden size (small OPT models); 0: that width
     encoder_elements: int = 0  # image or audio encoder
+
+    @property
+    def embedding_width(self) -> int:
+        return self.projected or self.hidden_size
+
+    @property
+    def projection(self) -> int:
+        return 0 if self.embedding_width == self.hidden_size else self.projected * self.hidden_size
 
 
 def count_weights(shape: Shape, quantization: Quantization | None) -> WeightLayout:
@@ -39,10 +48,10 @@ def count_weights(shape: Shape, quantization: Quantization | None) -> WeightLayo
     norm = shape.hidden_size * (2 if shape.family.norm_bias else 1)
     return WeightLayout(
         layers=tuple(dense if layer in shape.dense_layers else sparse for layer in range(shape.layers)),
-        embedding=Weights(padded * shape.hidden_size),
-        lm_head=Weights() if shape.tied else Weights(padded * shape.hidden_size),
-        first_whole=Weights(shape.positions * shape.hidden_size + shape.encoder_elements),
-        last_whole=Weights(norm),
+        embedding=Weights(padded * shape.embedding_width),
+        lm_head=Weights() if shape.tied else Weights(padded * shape.embedding_width),
+        first_whole=Weights(shape.positions * shape.hidden_size + shape.projection + shape.encoder_elements),
+        last_whole=Weights(norm + shape.projection),
     )
 
 
@@ -50,7 +59,7 @@ def count_parameters(shape: Shape) -> int:
     """The number of parameters, a shared embedding counted once and the vocabulary unpadded."""
     layout = count_weights(shape, None)
     total = sum((_sum(layer) for layer in layout.layers), Weights()).elements if layout.layers else 0
-    embedding = shape.vocab_size * shape.hidden_size
+    embedding = shape.vocab_size * shape.embedding_width
     total += embedding if shape.tied else 2 * embedding
     return total + layout.first_whole.elements + layout.last_whole.elements
 

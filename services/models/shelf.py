@@ -7,7 +7,8 @@ from itertools import islice
 from pathlib import Path
 
 from gpudeck.services.errors import OperatorError
-from gpudeck.services.models.fields import Fields, read_json_object, shown
+from gpudeck.services.models.fields import Fields, ModelError, read_json_object, shown
+from gpudeck.services.models.gguf_parts import first_part, model_stem, part_paths
 from gpudeck.services.models.hub_cache import cache_root, hub_id_of, snapshot
 from gpudeck.services.models.read import MAX_CONFIG
 from gpudeck.services.models.types import ShelfEntry
@@ -58,8 +59,9 @@ def _under(folder: Path, depth: int, budget: list[int]) -> Iterator[ShelfEntry]:
         return
     for child in children:
         if child.name.endswith(".gguf"):
-            if _is_file(child):
-                yield _gguf_entry(Path(child.path))
+            path = Path(child.path)
+            if _is_file(child) and first_part(path) == path:
+                yield _gguf_entry(path)
         elif depth > 0 and not child.name.startswith(".") and _is_folder(child):
             yield from _under(Path(child.path), depth - 1, budget)
 
@@ -84,13 +86,15 @@ def _gguf_entry(path: Path) -> ShelfEntry:
     problem = None
     size = None
     try:
-        size = path.stat().st_size
+        size = sum(part.stat().st_size for part in part_paths(path) if part == path or part.exists())
         with path.open("rb") as file:
             if file.read(4) != b"GGUF":
                 problem = f"{shown(path)} does not begin with GGUF: it is no .gguf file, or a broken one."
+    except ModelError as error:
+        problem = str(error)
     except OSError as error:
         problem = f"{shown(path)} can not be read ({error.strerror}): check its rights."
-    return ShelfEntry(path.stem, str(path), "gguf", size, problem)
+    return ShelfEntry(model_stem(path), str(path), "gguf", size, problem)
 
 
 def _cached(root: Path) -> Iterator[ShelfEntry]:

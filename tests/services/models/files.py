@@ -38,9 +38,11 @@ def tiny_tensors() -> dict[str, list[int]]:
     return shapes
 
 
-def write_config(directory: Path, **changes: Any) -> Path:
+def write_config(directory: Path, *, whole: dict[str, Any] | None = None, **changes: Any) -> Path:
+    """A model directory of TINY's config with these changes (`...` leaves one out), or of another as a whole."""
     directory.mkdir(parents=True, exist_ok=True)
-    config = {name: value for name, value in {**TINY, **changes}.items() if value is not ...}
+    base = TINY if whole is None else whole
+    config = {name: value for name, value in {**base, **changes}.items() if value is not ...}
     (directory / "config.json").write_text(json.dumps(config))
     return directory
 

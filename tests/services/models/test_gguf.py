@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.models.gguf_header import read_header
 from gpudeck.services.models.read import read_model
+from gpudeck.services.models.types import Experts, Mla
 from gpudeck.services.text import printable
 from tests.services.models.files import gguf_header, gguf_number, gguf_text, gguf_words
 
@@ -58,6 +59,79 @@ def test_only_the_header_is_read(tmp_path: Path) -> None:
     with path.open("r+b") as file:
         file.truncate(1 << 40)
     assert read_model(str(path)).layers == 2
+
+
+def split(path: Path, count: int) -> list[Path]:
+    """A model whose tensors lie in `count` files, one layer in each; the first has the metadata."""
+    parts = [path.with_name(f"{path.name}-{number + 1:05}-of-{count:05}.gguf") for number in range(count)]
+    for number, part in enumerate(parts):
+        writer = GGUFWriter(part, "llama")
+        if number == 0:
+            writer.add_block_count(count)
+            writer.add_embedding_length(64)
+            writer.add_head_count(4)
+            writer.add_token_list(["a", "b"])
+        writer.add_uint16("split.no", number)
+        writer.add_uint16("split.count", count)
+        writer.add_tensor(f"blk.{number}.attn_q.weight", np.zeros((64, 64), dtype=np.float16))
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+    return parts
+
+
+def test_a_split_model_is_counted_whole(tmp_path: Path) -> None:
+    parts = split(tmp_path / "big", 3)
+    for part in (parts[0], parts[2]):
+        read = read_model(str(part))
+        assert (read.name, read.path) == ("big", str(parts[0]))
+        assert read.weights is not None
+        assert [layer.split.packed for layer in read.weights.layers] == [64 * 64 * 2] * 3
+
+
+def test_a_part_that_is_missing_is_named(tmp_path: Path) -> None:
+    parts = split(tmp_path / "big", 3)
+    parts[1].unlink()
+    with pytest.raises(OperatorError, match=r"big-00002-of-00003\.gguf is a part of this model and is not there"):
+        read_model(str(parts[0]))
+    renamed = parts[0].rename(tmp_path / "big.gguf")
+    with pytest.raises(OperatorError, match="says that the model has 3 parts"):
+        read_model(str(renamed))
+    with pytest.raises(OperatorError, match=r"big-00001-of-00003\.gguf can not be read"):
+        read_model(str(parts[2]))
+
+
+def test_a_mixture_of_experts_with_latent_attention(tmp_path: Path) -> None:
+    """Names and sizes as in the files of DeepSeek-V2-Lite."""
+    path = tmp_path / "deepseek.gguf"
+    writer = GGUFWriter(path, "deepseek2")
+    writer.add_block_count(1)
+    writer.add_embedding_length(2048)
+    writer.add_feed_forward_length(10944)
+    writer.add_head_count(16)
+    writer.add_head_count_kv(16)
+    writer.add_key_length(192)
+    writer.add_value_length(128)
+    writer.add_kv_lora_rank(512)
+    writer.add_rope_dimension_count(64)
+    writer.add_expert_count(64)
+    writer.add_expert_used_count(6)
+    writer.add_expert_shared_count(2)
+    writer.add_expert_feed_forward_length(1408)
+    writer.add_token_list(["a", "b"])
+    writer.add_tensor("blk.0.ffn_gate_exps.weight", np.zeros((2, 16, 32), dtype=np.float16))
+    writer.add_tensor("blk.0.attn_kv_a_mqa.weight", np.zeros((16, 32), dtype=np.float16))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    read = read_model(str(path))
+    assert read.mla == Mla(512, 64, 128, 128, None)
+    assert read.experts == Experts(64, 6, 1408, 2816)
+    assert read.weights is not None
+    assert read.weights.layers[0].split.packed == 2 * 16 * 32 * 2
+    assert read.weights.layers[0].whole.packed == 16 * 32 * 2
 
 
 LLAMA = [gguf_text("general.architecture") + struct.pack("<I", 8) + gguf_text("llama")]

@@ -103,3 +103,11 @@ def test_where_models_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert tmp_path / "models" in roots
     assert cache_root({}) == tmp_path / ".cache" / "huggingface" / "hub"
     assert cache_root({"XDG_CACHE_HOME": "/cache"}) == Path("/cache/huggingface/hub")
+
+
+def test_the_parts_of_a_split_model_are_one(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        (tmp_path / f"big-0000{number}-of-00003.gguf").write_bytes(gguf_header([], []))
+    (found,) = find_models([tmp_path])
+    assert (found.name, found.path) == ("big", str(tmp_path / "big-00001-of-00003.gguf"))
+    assert found.size_bytes == 3 * len(gguf_header([], []))
