@@ -3,13 +3,14 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from gpudeck.app import places
 from gpudeck.app.programs import engine_program
 from gpudeck.services.errors import OperatorError
+from gpudeck.services.plan.extra import extra_value
 from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
 from gpudeck.services.plan.versions import NEWEST_KNOWN, is_release
 
@@ -183,7 +184,23 @@ def surroundings(args: argparse.Namespace, snapshot: "Snapshot", name: str) -> "
         neighbours=neighbours,
         readings=snapshot.readings,
         events=snapshot.events,
+        accelerators=() if args.box_file or args.demo else _other_accelerators(),
+        tokenizer_tokens=_tokenizer_tokens(args.extra),
     )
+
+
+def _other_accelerators() -> tuple[str, ...]:
+    from gpudeck.services.host.accelerators import find_accelerators
+
+    return tuple(f"{found.vendor} {found.name}" for found in find_accelerators())
+
+
+def _tokenizer_tokens(extra: Sequence[str]) -> int | None:
+    """The size of another tokenizer than the model's own, where one is given and lies here."""
+    from gpudeck.services.models.tokenizer import tokenizer_tokens
+
+    given = extra_value(extra, "--tokenizer")
+    return tokenizer_tokens(given) if given is not None else None
 
 
 def used_memory(snapshot: "Snapshot") -> dict[int, int]:

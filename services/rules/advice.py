@@ -7,6 +7,7 @@ from gpudeck.services.plan.changes import options_change
 from gpudeck.services.plan.extra import has_option, without_options
 from gpudeck.services.plan.findings import Finding, Severity
 from gpudeck.services.rules.rule import ModelPlan, Plan, Rule, gib, listed, named
+from gpudeck.services.text import printable
 
 PRODUCTION = Rule(
     "capability-below-production",
@@ -100,7 +101,9 @@ def check_box(plan: Plan) -> Iterator[Finding]:
             f"Switch it on where the card has it: nvidia-smi -i {cards} -e 1, then reset it." if can else None,
         )
     if plan.around.accelerators:
-        yield OTHERS.finding(f"This engine leaves {listed(list(plan.around.accelerators))} alone.")
+        yield OTHERS.finding(
+            f"vLLM's CUDA build leaves {listed([printable(name) for name in plan.around.accelerators])} alone."
+        )
     yield from _switched_off(plan)
 
 

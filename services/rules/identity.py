@@ -52,7 +52,8 @@ def _served_name(judged: ModelPlan) -> Iterator[Finding]:
 
 def _contradicts(served: str, model: ModelFacts) -> str | None:
     """What the name says and the model is not; a name that says nothing, or what the model's own says, is no lie."""
-    own = f"{model.name} {model.path} {model.model_type} {model.architecture}".lower()
+    named = "/".join(model.path.rstrip("/").split("/")[-2:])  # a hub id, or a directory in its folder
+    own = f"{model.name} {named} {model.model_type} {model.architecture}".lower()
     sizes = [float(size) for size in _SIZE.findall(served)]
     own_sizes = {float(size) for size in _SIZE.findall(own)}
     # Names of mixtures count experts or active parameters, each in its own way.
