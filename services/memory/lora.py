@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gpudeck.services.models.types import ModelFacts
-from gpudeck.services.plan.extra import extra_whole, has_extra
+from gpudeck.services.plan.extra import extra_whole, has_option
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Lora:
 
 def lora_of(extra: tuple[str, ...]) -> Lora | None:
     """What --enable-lora and its options among `extra` ask for; None without it."""
-    if not has_extra(extra, "--enable-lora"):
+    if not has_option(extra, "--enable-lora"):
         return None
     default = Lora()
     slots, rank = extra_whole(extra, "--max-loras"), extra_whole(extra, "--max-lora-rank")

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from gpudeck.services.box.types import GIB, Gpu
 from gpudeck.services.memory.lora import Lora, lora_of
 from gpudeck.services.models.types import ModelFacts
-from gpudeck.services.plan.extra import extra_value, extra_whole, has_extra
+from gpudeck.services.plan.extra import extra_value, extra_whole, has_option
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.plan.versions import NEWEST_KNOWN, release
 
 AUTO_LENGTH = -1  # --max-model-len auto: the largest that fits
 DEFAULT_BLOCK = 16
-_HIGHER_SHARE_SINCE = (0, 20, 0)
+# 0.21 budgets CUDA graphs by default ("CUDA graph memory profiling is enabled (default since v0.21.0)").  0.24 has the
+# higher default share and versions before 0.20 the lower one; it is taken to have come with the graphs, whose room it
+# makes.
+_GRAPHS_BUDGETED_SINCE = (0, 21, 0)
 
 # From here on every model is served by the second runner, graphs are budgeted there too, and scheduling that runs ahead
 # counts as a batch of its own.  Read in 0.32's source; which version between 0.24 and 0.32 was first is not known.
@@ -57,7 +60,7 @@ class Settings:
 
 def default_utilization(vllm_version: str) -> float:
     """gpu-memory-utilization where none is given (vllm/config/cache.py)."""
-    return 0.92 if release(vllm_version) >= _HIGHER_SHARE_SINCE else 0.9
+    return 0.92 if release(vllm_version) >= _GRAPHS_BUDGETED_SINCE else 0.9
 
 
 def settings_for(model: ModelFacts, spec: EngineSpec, first: Gpu | None, vllm_version: str = NEWEST_KNOWN) -> Settings:
@@ -77,7 +80,8 @@ def settings_for(model: ModelFacts, spec: EngineSpec, first: Gpu | None, vllm_ve
     newer = release(vllm_version) >= _ONE_RUNNER_SINCE
     second_runner = _second_runner(model, spec, environment, newer=newer) and not pooling
     stages = max(spec.placement.pipeline_parallel_size, 1)
-    estimated = environment.get("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS") != "0"
+    by_default = "1" if release(vllm_version) >= _GRAPHS_BUDGETED_SINCE else "0"
+    estimated = environment.get("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", by_default) != "0"
     return Settings(
         utilization=default_utilization(vllm_version)
         if options.gpu_memory_utilization is None
@@ -127,7 +131,7 @@ def _concurrent_batches(extra: tuple[str, ...], stages: int, *, newer: bool, sec
 
     0.24 ran ahead too and did not count it: its runs on an H200 fit one batch exactly.
     """
-    ahead = newer and not has_extra(extra, "--no-async-scheduling")
+    ahead = newer and not has_option(extra, "--no-async-scheduling")
     if ahead and (second_runner or stages == 1):
         return stages + 1
     return stages
@@ -135,7 +139,7 @@ def _concurrent_batches(extra: tuple[str, ...], stages: int, *, newer: bool, sec
 
 def _without_images(extra: tuple[str, ...]) -> bool:
     """Whether no image, video or sound is allowed, so that vLLM does not profile the encoder."""
-    if has_extra(extra, "--language-model-only"):
+    if has_option(extra, "--language-model-only"):
         return True
     try:
         limits = json.loads(extra_value(extra, "--limit-mm-per-prompt") or "null")

@@ -32,7 +32,17 @@ def options_in(extra: Sequence[str]) -> Iterator[tuple[str, str | None]]:
 
 
 def has_option(extra: Sequence[str], option: str) -> bool:
-    return any(name == option for name, _ in options_in(extra))
+    """Whether that option is given, with a value or without, and not taken back by its opposite behind it.
+
+    The opposite of `--name` is `--no-name`, and the other way round.
+    """
+    bare = option.removeprefix("--no-")
+    opposite = f"--{bare}" if bare != option else f"--no-{option.removeprefix('--')}"
+    given = False
+    for name, _ in options_in(extra):
+        if name in (option, opposite):
+            given = name == option
+    return given
 
 
 def extra_value(extra: Sequence[str], option: str) -> str | None:
@@ -42,16 +52,6 @@ def extra_value(extra: Sequence[str], option: str) -> str | None:
         if name == option and value is not None:
             found = value
     return found
-
-
-def has_extra(extra: Sequence[str], option: str) -> bool:
-    """Whether that option is given, with a value or without, and not taken back by its --no- form behind it."""
-    given = False
-    for word in extra:
-        name = word.split("=", 1)[0]
-        if name in (option, f"--no-{option.removeprefix('--')}"):
-            given = name == option
-    return given
 
 
 def extra_whole(extra: Sequence[str], option: str) -> int | None:

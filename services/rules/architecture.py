@@ -116,7 +116,9 @@ _FLOOR = ComputeCapability(7, 5)
 # Least compute capability of each quantization method, times ten.
 LEAST_CAPABILITY = {
     "awq": 75, "awq_marlin": 75, "auto_awq": 75, "gptq": 60, "gptq_marlin": 75, "auto_gptq": 60,
-    "fp8": 75, "int8": 75, "mxfp8": 75, "nvfp4": 75, "fbgemm_fp8": 80, "fp_quant": 100,
+    "fp8": 75, "int8": 75, "mxfp8": 75, "nvfp4": 75, "online": 75,
+    "fp8_per_tensor": 75, "fp8_per_block": 75, "fp8_per_channel": 75, "int8_per_channel_weight_only": 75,
+    "nvfp4_per_token": 75, "deepseek_v4_fp8": 75, "fbgemm_fp8": 80, "fp_quant": 100,
     "modelopt": 80, "modelopt_fp4": 75, "modelopt_mxfp8": 80, "modelopt_mixed": 75,
     "mxfp4": 80, "gpt_oss_mxfp4": 80, "experts_int8": 80, "moe_wna16": 70, "quark": 70,
     "torchao": 75, "humming": 75, "inc": 60, "auto-round": 60, "compressed-tensors": 70,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from gpudeck.services.plan.changes import options_change
 from gpudeck.services.plan.extra import has_option
 from gpudeck.services.plan.findings import Finding, Severity
+from gpudeck.services.plan.versions import release
 from gpudeck.services.rules.architecture import LEAST_CAPABILITY
 from gpudeck.services.rules.rule import ModelPlan, Rule
 from gpudeck.services.text import printable
@@ -58,7 +59,15 @@ QUANTIZATION_MISMATCH = Rule(
     "The method in config.json and the one asked for must be the same, or one vLLM's faster form of the other.",
     "vllm/config/model.py _verify_quantization: Quantization method specified in the model config does not match",
 )
+QUANTIZATION_DEPRECATED = Rule(
+    "quantization-deprecated",
+    Severity.ERROR,
+    "A quantization method that is on its way out",
+    "vLLM refuses these methods unless --allow-deprecated-quantization is given.",
+    "vllm/config/model.py _verify_quantization; DEPRECATED_QUANTIZATION_METHODS (0.32)",
+)
 RULES = (
+    QUANTIZATION_DEPRECATED,
     UTILIZATION,
     BATCHED_TOKENS,
     BATCHED_SEQS,
@@ -68,7 +77,13 @@ RULES = (
     QUANTIZATION_MISMATCH,
 )
 _DTYPES = ("auto", "half", "float16", "bfloat16", "float", "float32")
-_KV_CACHE_DTYPES = ("auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla", "nvfp4")
+_KV_CACHE_DTYPES = (
+    "auto", "float16", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla", "nvfp4", "nvfp4_4over6",
+    "nvfp4_ds_mla", "int4_per_token_head", "int8_per_token_head", "fp8_per_token_head", "turboquant_k8v4",
+    "turboquant_4bit_nc", "turboquant_k3v4_nc", "turboquant_3bit_nc", "ultraquant_4bit",
+)  # fmt: skip
+_DEPRECATED = ("fbgemm_fp8", "fp_quant")
+_DEPRECATED_KNOWN = (0, 32, 0)  # the version that was read; older ones are not refused by this rule
 _PLUGINS = ("gguf", "bitsandbytes")
 
 
@@ -120,6 +135,14 @@ def _scheduler(judged: ModelPlan) -> Iterator[Finding]:
 
 def _quantization(judged: ModelPlan) -> Iterator[Finding]:
     asked, stored = judged.plan.spec.options.quantization, judged.model.quantization
+    extra, option = judged.plan.spec.options.extra, "--allow-deprecated-quantization"
+    current = release(judged.plan.around.vllm_version) >= _DEPRECATED_KNOWN
+    if current and (asked or stored) in _DEPRECATED and not has_option(extra, option):
+        yield QUANTIZATION_DEPRECATED.finding(
+            f"The quantization method {asked or stored} is deprecated, and vLLM refuses it.",
+            f"Use another checkpoint, or pass {option} while it is there.",
+            options_change(extra=(*extra, option)),
+        )
     if asked is None:
         return
     if asked not in LEAST_CAPABILITY and asked not in _PLUGINS:

@@ -31,4 +31,7 @@ def test_an_option_goes_with_its_value_and_nothing_else() -> None:
     extra = ("--a", "1", "--drop", "x", "--b", "--drop=y", "--c", "-1", "--drop")
     assert without_options(extra, {"--drop"}) == ("--a", "1", "--b", "--c", "-1")
     assert without_options(("--drop", '{"a": 1}', "z"), {"--drop"}) == ("z",)
+    assert has_option(("--no-a", "--a"), "--a")
+    assert not has_option(("--a", "--no-a"), "--a")
+    assert not has_option(("--no-a", "--a"), "--no-a")
     assert not has_option(without_options(extra, {"--drop"}), "--drop")

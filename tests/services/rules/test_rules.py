@@ -249,6 +249,7 @@ def test_uneven_memory_over_stages() -> None:
         ({"kv_cache_dtype": "fp9"}, "kv-cache-dtype-unknown"),
         ({"dtype": "int3"}, "dtype-unknown"),
         ({"quantization": "nosuchquant"}, "quantization-unknown"),
+        ({"quantization": "fbgemm_fp8"}, "quantization-deprecated"),
         ({"max_num_batched_tokens": 8, "max_num_seqs": 64}, "batched-tokens-seqs"),
         ({"max_num_batched_tokens": 1024, "extra": ("--no-enable-chunked-prefill",)}, "batched-tokens-length"),
         ({"extra": ("--kv-cache-memory-bytes", str(60 * GIB))}, "kv-cache-memory-bytes"),

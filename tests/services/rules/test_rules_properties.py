@@ -5,12 +5,14 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpudeck.services.box.types import GIB, MIB, Box, ComputeCapability, Gpu, Link
+from gpudeck.services.box.types import GIB, MIB, Box, ComputeCapability, Ecc, Gpu, Link, Modes, Reading, Rows
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import VerdictState
 from gpudeck.services.plan.propose import Objective, nearest, propose
 from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
 from gpudeck.services.rules.judge import judge
+from gpudeck.services.rules.surroundings import Surroundings
+from gpudeck.services.text import printable
 from tests.services.rules.plans import model
 
 NAMES = (
@@ -47,6 +49,12 @@ placements = st.builds(
     stages=st.lists(st.lists(st.integers(-1, 7), max_size=4).map(tuple), max_size=4).map(tuple),
     replicas=st.integers(0, 3),
 )
+EXTRA = (
+    "--enable-expert-parallel", "--enable-eplb", "-dcp", "3", "--swap_space", "4", "--task=x", "--attention-backend",
+    "flashinfer", "--kv-cache-memory-bytes", "9999999999", "--api-key", "--limit-mm-per-prompt", "image=2", "-O",
+    "", "-",
+    "--compilation-config", "--tokenizer", "\x1b[0m", "--no-enable-prefix-caching", "--trust-remote-code",
+)  # fmt: skip
 options = st.builds(
     EngineOptions,
     max_model_len=st.none() | st.sampled_from((-1, 1, 4096, 131072, 10**9)),
@@ -57,6 +65,9 @@ options = st.builds(
     quantization=st.sampled_from((None, "fp8", "awq", "?")),
     dtype=st.sampled_from((None, "float32", "bfloat16")),
     enforce_eager=st.booleans(),
+    host=st.sampled_from(("127.0.0.1", "0.0.0.0", "")),
+    served_model_name=st.sampled_from((None, "llama-70b", "x\x1b[31m 7b", "0b", "9999.99b")),
+    extra=st.lists(st.sampled_from(EXTRA), max_size=4).map(tuple),
 )
 specs = st.builds(
     EngineSpec,
@@ -65,17 +76,46 @@ specs = st.builds(
     placement=placements,
     options=options,
     layer_partition=st.none() | st.lists(st.integers(-5, 90), max_size=4).map(tuple),
+    environment=st.lists(
+        st.tuples(
+            st.sampled_from(("VLLM_USE_V1", "CUDA_VISIBLE_DEVICES", "TRANSFORMERS_CACHE", "")), st.text(max_size=3)
+        ),
+        max_size=2,
+    ).map(tuple),
+    shared_gpus=st.lists(st.integers(-1, 7), max_size=3).map(tuple),
+)
+surroundings = st.builds(
+    Surroundings,
+    vllm_version=st.sampled_from(("0.9.2", "0.24.0", "0.33", "nightly", "")),
+    engine_cuda=st.none() | st.sampled_from(("12.8", "13.0", "?", "14.0")),
+    neighbours=st.lists(specs, max_size=2).map(tuple),
+    readings=st.lists(
+        st.builds(
+            Reading,
+            gpu=st.integers(0, 6),
+            fault=st.none() | st.text(max_size=9),
+            mig_enabled=st.none() | st.booleans(),
+            ecc=st.none()
+            | st.builds(Ecc, enabled=st.none() | st.booleans(), volatile_uncorrected=st.none() | st.integers(0, 9)),
+            rows=st.none() | st.builds(Rows, remapping_failed=st.none() | st.booleans()),
+            modes=st.none() | st.builds(Modes, compute=st.none() | st.just("prohibited"), display_active=st.booleans()),
+        ),
+        max_size=4,
+    ).map(tuple),
+    accelerators=st.lists(st.text(max_size=9), max_size=2).map(tuple),
+    tokenizer_tokens=st.none() | st.integers(0, 1 << 24),
 )
 models = st.none() | st.sampled_from(NAMES).map(lambda name: MODELS[name])
 used = st.dictionaries(st.integers(0, 5), st.integers(-1, 1 << 38), max_size=4)
 
 
-@given(boxes(), models, specs, used)
+@given(boxes(), models, specs, used, surroundings)
 def test_every_plan_gets_a_verdict_whose_memory_adds_up(
-    box: Box, facts: ModelFacts | None, spec: EngineSpec, taken: dict[int, int]
+    box: Box, facts: ModelFacts | None, spec: EngineSpec, taken: dict[int, int], around: Surroundings
 ) -> None:
-    judgement = judge(box, facts, spec, used=taken)
-    assert all(finding.message.isprintable() for finding in judgement.findings)
+    judgement = judge(box, facts, spec, used=taken, around=around)
+    assert all(finding.message == printable(finding.message) for finding in judgement.findings)
+    assert all(finding.fix is None or finding.fix == printable(finding.fix) for finding in judgement.findings)
     if judgement.memory is None:
         return
     assert judgement.memory.kv_cache_tokens >= 0
