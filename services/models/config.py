@@ -64,6 +64,7 @@ def facts_from_config(config: Fields, name: str, path: str) -> ConfigFacts:
             tied_embeddings=shape.tied,
             quantization=None if quantization is None else quantization.method,
             quantization_group=None if quantization is None else quantization.group,
+            quantization_scheme=None if quantization is None else quantization.scheme,
             quantization_block=None if quantization is None else quantization.block,
             parameters=count_parameters(shape),
             supports_pipeline=supports_pipeline(architecture),

@@ -16,6 +16,7 @@ class Quantization:
     experts_only: bool = False
     guessed: bool = False
     group: int | None = None  # weights that share a scale, along a layer's input; None: a whole channel or unknown
+    scheme: str | None = None  # of compressed-tensors: what weights and activations are
     block: tuple[int, int] | None = None  # block_n and block_k of block-wise fp8
 
 
@@ -58,8 +59,21 @@ def _compressed_tensors(found: Fields) -> Quantization:
         if weights is not None:
             size = weights.maybe_whole("group_size", least=-1)
             bits = weights.whole("num_bits", default=8)
-            return Quantization("compressed-tensors", _grouped(bits, size), group=_positive(size))
+            scheme = _scheme(weights, group.inner("input_activations") if group is not None else None, bits, size)
+            return Quantization("compressed-tensors", _grouped(bits, size), group=_positive(size), scheme=scheme)
     return Quantization("compressed-tensors", 1.0, guessed=True)
+
+
+def _scheme(weights: Fields, activations: Fields | None, bits: int, group_size: int | None) -> str | None:
+    """vllm/model_executor/layers/quantization/compressed_tensors/schemes; None where it needs nothing of its own."""
+    floating = weights.text("type", default="") == "float"
+    fp8 = activations is not None and activations.text("type", default="") == "float"
+    fp8 = fp8 and activations is not None and activations.whole("num_bits", default=0) == 8
+    if floating and bits == 4:
+        return "MXFP4" if group_size == 32 else "NVFP4"
+    if floating and bits == 8 and fp8:
+        return "W8A8-FP8"
+    return "W4A8-FP8" if bits == 4 and fp8 else None
 
 
 def _positive(group: int | None) -> int | None:

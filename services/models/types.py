@@ -96,6 +96,7 @@ class ModelFacts:
     experts: Experts | None = None
     multimodal: bool = False  # judged by its text part
     quantization_group: int | None = None  # weights that share a scale, along a layer's input
+    quantization_scheme: str | None = None  # of compressed-tensors: "W8A8-FP8", "W4A8-FP8", "NVFP4", "MXFP4"
     quantization_block: tuple[int, int] | None = None  # block_n and block_k of block-wise fp8
     gated_mlp: bool = True  # gate and up projections beside the down projection, as in Llama
     rope_cache_elements: int = 0  # the table of rotary positions that vLLM keeps on every rank

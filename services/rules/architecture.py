@@ -10,7 +10,7 @@ from gpudeck.services.box.types import ComputeCapability, Gpu
 from gpudeck.services.plan.changes import options_change
 from gpudeck.services.plan.extra import extra_value
 from gpudeck.services.plan.findings import Finding, Severity
-from gpudeck.services.rules.regroup import lowest_first
+from gpudeck.services.rules.regroup import lowest_first, regrouped
 from gpudeck.services.rules.rule import ModelPlan, Plan, Rule, listed, named
 
 FLOOR = Rule(
@@ -125,6 +125,10 @@ LEAST_CAPABILITY = {
 }  # fmt: skip
 
 
+# What compressed-tensors' schemes need beyond that (their get_min_capability); W8A8-FP8 falls back to weight-only.
+_LEAST_OF_SCHEME = {"MXFP4": 80, "W4A8-FP8": 90}
+
+
 def check_cards(plan: Plan) -> Iterator[Finding]:
     """What can be told without a model."""
     old = [gpu for gpu in plan.gpus if gpu.compute_capability < _FLOOR]
@@ -138,11 +142,13 @@ def check_cards(plan: Plan) -> Iterator[Finding]:
         gpus = plan.stage_gpus(stage)
         if len({gpu.compute_capability for gpu in gpus}) > 1:
             mixed = True
+            alike = _alike(plan, gpus)
             where = f"Stage {place}" if len(plan.spec.placement.stages) > 1 else "The TP group"
             yield TP_MIXED.finding(
                 f"{where} mixes {_with_capability(list(gpus))}: every layer waits for the slowest card, kernels are "
                 "chosen by the first, and the smallest memory counts for all.",
-                _separate(plan, gpus),
+                _separate(alike),
+                regrouped(plan, place, alike) if alike is not None and len(alike) == len(stage) else None,
             )
     if not mixed and len({gpu.compute_capability for gpu in plan.gpus}) > 1:
         yield PP_MIXED.finding(
@@ -209,6 +215,9 @@ def _bf16(judged: ModelPlan) -> Iterator[Finding]:
 def _quantization(judged: ModelPlan) -> Iterator[Finding]:
     method = judged.plan.spec.options.quantization or judged.model.quantization
     least = LEAST_CAPABILITY.get(method or "")
+    scheme = judged.model.quantization_scheme
+    if scheme is not None and least is not None and method == judged.model.quantization:
+        method, least = f"{method} {scheme}", max(least, _LEAST_OF_SCHEME.get(scheme, 0))
     if method is None or least is None:
         return
     needed = ComputeCapability(*divmod(least, 10))
@@ -218,7 +227,7 @@ def _quantization(judged: ModelPlan) -> Iterator[Finding]:
             f"The quantization method {method} needs compute capability {needed}; {_with_capability(old)}.",
             "Use cards from that capability on, or a checkpoint with another quantization.",
         )
-    elif method in ("fp8", "fbgemm_fp8"):
+    elif method in ("fp8", "fbgemm_fp8") or scheme == "W8A8-FP8":
         slow = [gpu for gpu in judged.plan.gpus if gpu.compute_capability < _8_9]
         if slow:
             yield FP8_WEIGHT_ONLY.finding(f"fp8 weights run weight-only (Marlin) below 8.9: {_with_capability(slow)}.")
@@ -247,13 +256,18 @@ def _with_capability(gpus: list[Gpu]) -> str:
     return listed([f"{named(gpu)} {gpu.compute_capability}" for gpu in gpus[:4]])
 
 
-def _separate(plan: Plan, gpus: tuple[Gpu, ...]) -> str:
-    """The way out of a mixed group: cards of one kind where the box has enough, else one card a stage."""
-    wanted = len(gpus)
+def _alike(plan: Plan, gpus: tuple[Gpu, ...]) -> tuple[int, ...] | None:
+    """As many cards of one capability, where the box has them."""
     kinds: dict[ComputeCapability, list[Gpu]] = {}
     for gpu in plan.box.gpus:
         kinds.setdefault(gpu.compute_capability, []).append(gpu)
-    for alike in kinds.values():
-        if len(alike) >= wanted:
-            return f"Put cards of one kind together: {listed([f'GPU {gpu.index}' for gpu in alike[:wanted]])}."
+    return next(
+        (tuple(gpu.index for gpu in alike[: len(gpus)]) for alike in kinds.values() if len(alike) >= len(gpus)), None
+    )
+
+
+def _separate(alike: tuple[int, ...] | None) -> str:
+    """The way out of a mixed group: cards of one kind where the box has enough, else one card a stage."""
+    if alike is not None:
+        return f"Put cards of one kind together: {listed([f'GPU {card}' for card in alike])}."
     return "Give each card a stage of its own (pipeline parallelism), or use the cards of one kind only."

@@ -209,7 +209,8 @@ def _fixed_cache(judged: ModelPlan, memory: MemoryDetail, wanted: int) -> Iterat
 
 
 def _uneven(judged: ModelPlan, memory: MemoryDetail) -> Iterator[Finding]:
-    rank = _unused_most(memory)
+    # Within one group a partition moves nothing; tp-mixed-memory tells what larger cards leave unused there.
+    rank = _unused_most(memory) if judged.plan.stages > 1 else None
     if rank is None:
         return
     unused = (rank.blocks(memory.settings) - memory.blocks) * rank.block_bytes

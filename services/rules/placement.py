@@ -68,7 +68,16 @@ PLACEMENT_OVERRIDDEN = Rule(
     "argparse and the environment take the last value",
 )
 
+MIG_UUID = Rule(
+    "mig-uuid",
+    Severity.ERROR,
+    "A MIG slice in the engine's environment",
+    "A slice is named by its UUID, which vLLM before 0.24 could not read (invalid literal for int()), and a process "
+    "sees one slice only, so that a TP group over slices can not be.  gpudeck places whole cards.",
+    "vllm#7211, #17047, #13815, #45026; NVIDIA MIG user guide",
+)
 RULES = (
+    MIG_UUID,
     PLACEMENT_EMPTY,
     GPU_MISSING,
     GPU_TWICE,
@@ -157,8 +166,14 @@ def _overridden(plan: Plan) -> Iterator[Finding]:
                 "Remove it and place the cards.",
                 options_change(extra=without_options(plan.spec.options.extra, {option})),
             )
-    for name, _ in plan.spec.environment:
-        if name in _CARRYING_VARIABLES:
+    for name, value in plan.spec.environment:
+        if name == "CUDA_VISIBLE_DEVICES" and "MIG-" in value:
+            yield MIG_UUID.finding(
+                "CUDA_VISIBLE_DEVICES in the engine's environment names a MIG slice.",
+                "Run one engine for each slice in a container that is given the slice, and take the variable out here.",
+                Change(environment=tuple(pair for pair in plan.spec.environment if pair[0] != name)),
+            )
+        elif name in _CARRYING_VARIABLES:
             yield PLACEMENT_OVERRIDDEN.finding(
                 f"The variable {name} in the engine's environment contradicts the placement.",
                 "Remove it and place the cards.",

@@ -55,6 +55,7 @@ def test_two_like_cards_with_nvlink_are_ready_without_a_remark() -> None:
         (spec((0, 1, 2, 3, 4)), "world-size", "World size (5"),
         (spec((0,), extra=("-tp", "2")), "placement-overridden", "-tp"),
         (spec((0,), environment=(("CUDA_VISIBLE_DEVICES", "3"),)), "placement-overridden", "CUDA_VISIBLE_DEVICES"),
+        (spec((0,), environment=(("CUDA_VISIBLE_DEVICES", "MIG-1b2c"),)), "mig-uuid", "MIG slice"),
     ],
 )
 def test_placements_that_can_not_run(engine: EngineSpec, rule: str, part: str) -> None:
@@ -168,6 +169,21 @@ def test_bfloat16_below_8_0() -> None:
 )
 def test_quantization_against_the_card(gpu: object, method: str, rule: str, severity: str | None) -> None:
     small = model("llama-3.2-1b", quantization=method)
+    assert rules(judged(Box((gpu,)), spec((0,)), small)).get(rule) == severity  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "scheme", "rule", "severity"),
+    [
+        (l40s(0), "W4A8-FP8", "quantization-capability", "error"),
+        (h100(0), "W4A8-FP8", "quantization-capability", None),
+        (t4(0), "MXFP4", "quantization-capability", "error"),
+        (t4(0), "NVFP4", "quantization-capability", None),
+        (a100(0), "W8A8-FP8", "fp8-weight-only", "info"),
+    ],
+)
+def test_schemes_of_compressed_tensors(gpu: object, scheme: str, rule: str, severity: str | None) -> None:
+    small = model("llama-3.2-1b", quantization="compressed-tensors", quantization_scheme=scheme)
     assert rules(judged(Box((gpu,)), spec((0,)), small)).get(rule) == severity  # type: ignore[arg-type]
 
 
