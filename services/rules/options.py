@@ -77,7 +77,7 @@ RULES = (
     QUANTIZATION_MISMATCH,
 )
 _DTYPES = ("auto", "half", "float16", "bfloat16", "float", "float32")
-_KV_CACHE_DTYPES = (
+KV_CACHE_DTYPES = (
     "auto", "float16", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla", "nvfp4", "nvfp4_4over6",
     "nvfp4_ds_mla", "int4_per_token_head", "int8_per_token_head", "fp8_per_token_head", "turboquant_k8v4",
     "turboquant_4bit_nc", "turboquant_k3v4_nc", "turboquant_3bit_nc", "ultraquant_4bit",
@@ -97,10 +97,10 @@ def check(judged: ModelPlan) -> Iterator[Finding]:
             options_change(gpu_memory_utilization=0.9),
         )
     yield from _scheduler(judged)
-    if options.kv_cache_dtype is not None and options.kv_cache_dtype not in _KV_CACHE_DTYPES:
+    if options.kv_cache_dtype is not None and options.kv_cache_dtype not in KV_CACHE_DTYPES:
         yield KV_CACHE_DTYPE.finding(
             f"{printable(options.kv_cache_dtype[:40])!r} is no type of KV cache that vLLM knows.",
-            f"Use one of {', '.join(_KV_CACHE_DTYPES)}.",
+            f"Use one of {', '.join(KV_CACHE_DTYPES)}.",
             options_change(kv_cache_dtype=None),
         )
     if options.dtype is not None and options.dtype not in _DTYPES:
