@@ -12,9 +12,14 @@ from gpudeck.services.memory.settings import AUTO_LENGTH, settings_for
 from gpudeck.services.memory.weights import StageShare, rank_weights
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.types import EngineSpec
+from gpudeck.services.plan.versions import NEWEST_KNOWN
 
 # A partition is one more thing to keep in mind: below this gain vLLM's own split serves.
 _WORTHWHILE = 1.02
+
+
+# (first layer, end, TP, is first, is last, batched tokens, sequences) → bytes before the cache, bytes of a block
+Costs = dict[tuple[int, ...], tuple[int, int]]
 
 
 class Aim(str, Enum):
@@ -31,21 +36,30 @@ def balanced_partition(
     *,
     aim: Aim = Aim.CACHE,
     bandwidths: Sequence[float] = (),
+    vllm_version: str = NEWEST_KNOWN,
+    costs: Costs | None = None,
 ) -> tuple[int, ...] | None:
     """The layers of each stage that serve the aim best; None where vLLM's own split does as well.
 
+    None as well where no partition leaves any room for a KV cache.
+
     `bandwidths` are the stages' memory bandwidths, which decide for speed; where no partition holds a request of
     max-model-len tokens, the one with the most KV cache is taken instead.  What others hold on a card does not matter:
-    vLLM's budget is a share of the whole card, and the rules refuse a card that is taken.
+    vLLM's budget is a share of the whole card, and the rules refuse a card that is taken.  `costs` is kept between
+    calls for one model and one set of options, whatever the cards.
     """
     stages = spec.placement.pipeline_parallel_size
     if stages < 2 or stages > model.layers or model.weights is None:
         return None
-    rooms = _Rooms(box, model, spec)
+    rooms = _Rooms(box, model, spec, vllm_version, {} if costs is None else costs)
     default = default_partition(model.layers, stages)
     before = rooms.least(default)
     if aim is Aim.SPEED and len(bandwidths) == stages:
-        fastest = _fastest(rooms, bandwidths)
+        # Stages of one speed take the same time in all, however the layers are shared out.
+        even = len(set(bandwidths)) == 1
+        if even and before >= rooms.needed:
+            return None
+        fastest = None if even else _fastest(rooms, bandwidths)
         if fastest is not None:
             faster = _WORTHWHILE * rooms.seconds(fastest, bandwidths) <= rooms.seconds(default, bandwidths)
             return fastest if faster or before < rooms.needed else None
@@ -62,12 +76,12 @@ class _Rooms:
     More layers never leave more room, on either side: that is what makes the searches below exact.
     """
 
-    def __init__(self, box: Box, model: ModelFacts, spec: EngineSpec) -> None:
+    def __init__(self, box: Box, model: ModelFacts, spec: EngineSpec, vllm_version: str, costs: Costs) -> None:
         placement = spec.placement
         self.layers, self.stages = model.layers, placement.pipeline_parallel_size
         self._model, self._quantization = model, spec.options.quantization
         self._ranks = max(placement.tensor_parallel_size, 1)
-        self._settings = settings_for(model, spec, box.gpu(placement.gpus[0]))
+        self._settings = settings_for(model, spec, box.gpu(placement.gpus[0]), vllm_version)
         self._groups = cache_groups(model)
         self._block = layer_token_bytes(model, self._settings, self._ranks) * self._settings.block_size
         budgets = [math.inf] * self.stages
@@ -84,7 +98,9 @@ class _Rooms:
             if length == AUTO_LENGTH
             else blocks_needed(self._groups, max(length, 1), in_flight, self._settings.block_size)
         )
-        self._known: dict[tuple[int, int, int], int] = {}
+        self._costs = costs
+        # What a stage takes depends on the cards only through what vLLM fills in from the first of them.
+        self._batch = self._settings.max_num_batched_tokens, self._settings.max_num_seqs
         self._bytes: list[int] | None = None
 
     def _share(self, stage: int, first: int, end: int) -> StageShare:
@@ -92,14 +108,15 @@ class _Rooms:
 
     def of(self, stage: int, first: int, end: int) -> int:
         """Blocks that fit, or where there are none how many bytes are lacking (negative)."""
-        key = (stage, first, end)
-        if key not in self._known:
+        key = (first, end, self._ranks, stage == 0, stage == self.stages - 1, *self._batch)
+        cost = self._costs.get(key)
+        if cost is None:
             share = self._share(stage, first, end)
-            left = self._budgets[stage] - rank_weights(self._model, self._settings, self._quantization, share)
-            left -= rank_overhead(self._model, self._settings, share, self.stages * self._ranks).inside
-            block = self._block * largest_share(self._groups, first, end)
-            self._known[key] = left if left < 0 else left // max(block, 1)
-        return self._known[key]
+            taken = rank_weights(self._model, self._settings, self._quantization, share)
+            taken += rank_overhead(self._model, self._settings, share, self.stages * self._ranks).inside
+            cost = self._costs[key] = taken, max(self._block * largest_share(self._groups, first, end), 1)
+        left = self._budgets[stage] - cost[0]
+        return left if left < 0 else left // cost[1]
 
     def least(self, partition: Sequence[int]) -> int:
         """The room of the tightest stage, which all take."""
@@ -153,8 +170,11 @@ def _filled(rooms: _Rooms, least: int) -> tuple[int, ...] | None:
 
 
 def _roomiest(rooms: _Rooms, reached: int) -> tuple[int, ...] | None:
-    """The partition whose tightest stage has the most room, or None where nothing exceeds `reached`."""
-    low, best = reached, None
+    """The partition whose tightest stage has the most room; None where nothing exceeds `reached` or has room."""
+    low = max(reached, 1)
+    best = _filled(rooms, low)
+    if best is None:
+        return None
     high = max(min(rooms.of(stage, stage, stage + 1) for stage in range(rooms.stages)), reached)
     while low < high:
         middle = (low + high + 1) // 2

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from gpudeck.services.box.types import Box, Gpu
 from gpudeck.services.memory.partition import partition_of
@@ -45,7 +44,11 @@ def decode_estimate(box: Box, model: ModelFacts, spec: EngineSpec, memory: Memor
 
 
 def decode_speeds(
-    box: Box, model: ModelFacts, spec: EngineSpec, memory: MemoryPlan, table: Mapping[tuple[int, int], str]
+    box: Box,
+    model: ModelFacts,
+    spec: EngineSpec,
+    memory: MemoryPlan,
+    table: Mapping[tuple[int, int], str],
 ) -> Speeds | None:
     """Tokens a second of one request, and of all that fit; `table` is the box's `link_table`.
 
@@ -60,6 +63,7 @@ def decode_speeds(
     settings = settings_for(model, spec, box.gpu(placement.gpus[0]))
     batch = max(min(float(settings.max_num_seqs), memory.max_concurrency), 1.0)
     share = max(batch / stages, 1.0)  # what one stage works on while the others have the rest
+    reads = read_share(model, 1.0), read_share(model, share)
     single, together = 0.0, 0.0
     parts = {part.gpu: part for part in memory.per_gpu}
     for copy in range(copies):
@@ -72,10 +76,21 @@ def decode_speeds(
             after = groups[stage + 1] if stage + 1 < stages else ()
             link = weakest_of(table, cards)
             length = min(CONTEXT, memory.max_model_len)
-            one = _stage_seconds(model, settings.dtype_bytes, gpus, parts, link, layers[stage], 1.0, length, memory)
+            one = _stage_seconds(
+                model, settings.dtype_bytes, gpus, parts, link, layers[stage], 1.0, length, memory, reads[0], reads[0]
+            )
             one += _hand_over(model, table, gpus, after, 1.0)
             many = _stage_seconds(
-                model, settings.dtype_bytes, gpus, parts, link, layers[stage], share, memory.max_model_len, memory
+                model,
+                settings.dtype_bytes,
+                gpus,
+                parts,
+                link,
+                layers[stage],
+                share,
+                memory.max_model_len,
+                memory,
+                *reads,
             ) + _hand_over(model, table, gpus, after, share)
             alone, full, slowest = alone + one, full + many, max(slowest, many + _STEP)
         speed = 1 / alone
@@ -96,10 +111,13 @@ def _stage_seconds(
     requests: float,
     length: int,
     memory: MemoryPlan,
+    active: float,
+    read: float,
 ) -> float:
-    """One step of a stage for that many requests of `length` tokens each."""
-    read = read_share(model, requests)
-    active = read_share(model, 1.0)
+    """One step of a stage for that many requests of `length` tokens each.
+
+    Of the weights one request computes with a part `active`, and all of them together read a part `read`.
+    """
     slowest = 0.0
     for gpu in gpus:
         part, speed = parts[gpu.index], card_speed(gpu)
@@ -125,7 +143,6 @@ def _hand_over(
     return slowest
 
 
-@lru_cache(maxsize=64)
 def _routed_share(model: ModelFacts) -> float:
     """The part of all weights that lies in routed experts."""
     experts, layout = model.experts, model.weights

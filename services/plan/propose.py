@@ -1,28 +1,23 @@
 """Placements that will run, for a model on a box where none is given."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from enum import Enum
+from collections import Counter
+from collections.abc import Mapping
 from types import MappingProxyType
 
-from gpudeck.services.box.types import Box, ComputeCapability, Gpu
-from gpudeck.services.memory.balance import balanced_partition
+from gpudeck.services.box.types import Box
+from gpudeck.services.memory.plan import memory_detail
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import Finding, Judgement, Severity, VerdictState
-from gpudeck.services.plan.links import link_rank, link_table, weakest_link
+from gpudeck.services.plan.proposals.cards import cards_of
+from gpudeck.services.plan.proposals.objective import Objective
+from gpudeck.services.plan.proposals.weighing import Candidate, Shape, candidates
+from gpudeck.services.plan.proposals.why import why
 from gpudeck.services.plan.types import EngineSpec, Placement
 from gpudeck.services.rules.judge import judge
-from gpudeck.services.rules.parallel import tensor_sizes
 from gpudeck.services.rules.rule import Rule
+from gpudeck.services.rules.surroundings import Surroundings
 
-
-class Objective(str, Enum):
-    """What a placement is chosen for."""
-
-    CONTEXT = "context"  # the largest context, up to max-model-len, on the fewest and best linked cards
-    CONCURRENCY = "concurrency"  # the most KV cache
-    LATENCY = "latency"  # the fewest stages, and TP over good links only
-
+__all__ = ["NO_PLACEMENT", "Objective", "Proposal", "nearest", "propose"]
 
 NO_PLACEMENT = Rule(
     "no-placement",
@@ -33,9 +28,10 @@ NO_PLACEMENT = Rule(
 )
 Proposal = tuple[EngineSpec, Judgement, str]
 _NOTHING_USED: Mapping[int, int] = MappingProxyType({})
+_ALONE = Surroundings()
 _MOST = 12  # proposals that are worth a look
-# Where one card a stage stands among TP groups: behind NVLink and near PCIe, before groups across NUMA nodes.
-_NO_TP = link_rank("NODE")
+# Judgements: of one family (shape and kinds of cards) until one is ready, and in all.
+_TRIES, _JUDGED = 4, 160
 
 
 def propose(
@@ -46,47 +42,89 @@ def propose(
     *,
     tensor_parallel: int | None = None,
     pipeline_parallel: int | None = None,
+    replicas: int | None = None,
     objective: Objective = Objective.CONTEXT,
+    around: Surroundings = _ALONE,
+    among: frozenset[int] | None = None,
 ) -> tuple[Proposal, ...]:
     """Placements of `spec` that are not blocked, best first, each with one line why.
 
-    `spec.placement` counts only for its replicas, and its layer_partition only for as many stages as it has entries.
-    Ready ones come before cautions; what the objective then asks for is told at `Objective`.  A given size fixes that
-    part of the shape.
+    `spec.placement` does not count, and its layer_partition only for as many stages as it has entries.  Ready ones come
+    before cautions, TP groups of one compute capability before mixed ones; then the order is the objective's
+    (`proposals/objective.py`).  There is one of each shape and choice of cards.  A given size fixes that part of the
+    shape, `among` the cards.  Where no max-model-len is asked for and the model's own does not fit, the proposal has
+    the longest that does.
     """
-    found = [
-        proposal
-        for proposal in candidates(
-            box, model, spec, used, tensor_parallel=tensor_parallel, pipeline_parallel=pipeline_parallel
-        )
-        if proposal[1].state is not VerdictState.BLOCKED
-    ]
-    return tuple(sorted(found, key=lambda proposal: _preference(box, proposal, objective))[:_MOST])
+    shape = Shape(tensor_parallel, pipeline_parallel, replicas)
+    cards = cards_of(box, used, _usable(box, model, spec, used, around, among))
+    for mixed in (False, True):
+        weighed = candidates(cards, model, spec, shape, objective, around.vllm_version, mixed=mixed)
+        found = _judged(box, model, weighed, used, around, spec.options.max_model_len)
+        if found or len({gpu.compute_capability for gpu in cards.gpus.values()}) < 2:
+            return found
+    return ()
 
 
-def candidates(
+def _judged(
+    box: Box,
+    model: ModelFacts,
+    weighed: list[Candidate],
+    used: Mapping[int, int],
+    around: Surroundings,
+    length: int | None,
+) -> tuple[Proposal, ...]:
+    """The best of each family that is not blocked.  The order among ready ones, and among cautions, is as weighed."""
+    ready: dict[object, Proposal] = {}
+    caution: dict[object, Proposal] = {}
+    tries: Counter[object] = Counter()
+    for candidate in weighed:
+        family = candidate.family
+        if family in ready or tries[family] >= _TRIES or not candidate.fits:
+            continue
+        tries[family] += 1
+        judgement = judge(box, model, candidate.spec, used=used, around=around)
+        if judgement.state is not VerdictState.BLOCKED:
+            shortened = candidate.spec.options.max_model_len != length
+            told = why(box, model, candidate.spec, judgement.memory, shortened=shortened)
+            proposal = candidate.spec, judgement, told
+            (ready if judgement.state is VerdictState.READY else caution).setdefault(family, proposal)
+        if len(ready) >= _MOST or tries.total() >= _JUDGED:
+            break
+    rest = [proposal for family, proposal in caution.items() if family not in ready]
+    return (*ready.values(), *rest)[:_MOST]
+
+
+def _usable(
     box: Box,
     model: ModelFacts,
     spec: EngineSpec,
-    used: Mapping[int, int] = _NOTHING_USED,
-    *,
-    tensor_parallel: int | None = None,
-    pipeline_parallel: int | None = None,
-) -> Iterator[Proposal]:
-    """Every placement that is weighed, blocked ones too: what refuses a model that fits nowhere."""
-    kv_heads = None if model.mla is not None else model.kv_heads
-    copies = max(spec.placement.replicas, 1)
-    sizes = tensor_sizes(model.attention_heads, kv_heads, model.vocab_size, len(box.gpus))
-    for size in sizes if tensor_parallel is None else [tensor_parallel]:
-        most = len(box.gpus) // max(size * copies, 1)
-        stages = range(1, most + 1) if pipeline_parallel is None else [pipeline_parallel]
-        for count in stages:
-            seen: set[tuple[tuple[int, ...], ...]] = set()
-            for cards in _card_sets(box, used):
-                groups = _groups(box, cards, size, count * copies)
-                if groups is not None and groups not in seen:
-                    seen.add(groups)
-                    yield _proposal(box, model, replace(spec, placement=Placement(groups, copies)), used)
+    used: Mapping[int, int],
+    around: Surroundings,
+    among: frozenset[int] | None,
+) -> frozenset[int]:
+    """The cards that do not block a plan by themselves."""
+    asked = [gpu.index for gpu in box.gpus if among is None or gpu.index in among]
+    refused: dict[int, set[tuple[str, str]]] = {}
+    for card in asked:
+        alone = EngineSpec(
+            spec.name,
+            spec.model,
+            Placement(((card,),)),
+            spec.options,
+            program=spec.program,
+            environment=spec.environment,
+            shared_gpus=spec.shared_gpus,
+        )
+        judgement = judge(box, None, alone, used=used, around=around)
+        refused[card] = {
+            (finding.rule, finding.message) for finding in judgement.findings if finding.severity is Severity.ERROR
+        }
+        detail = memory_detail(box, model, alone, used, around.vllm_version)
+        if detail.settings.kv_cache_memory_bytes is None:
+            refused[card] |= {("occupied", str(card)) for rank in detail.ranks if rank.free_at_start < rank.budget}
+    # What blocks every card (a port that is taken) is no card's own.
+    common = set.intersection(*refused.values()) if refused else set()
+    return frozenset(card for card in asked if not refused[card] - common)
 
 
 def nearest(
@@ -97,19 +135,30 @@ def nearest(
     *,
     tensor_parallel: int | None = None,
     pipeline_parallel: int | None = None,
+    replicas: int | None = None,
+    around: Surroundings = _ALONE,
 ) -> Finding:
     """Why nothing is proposed: what blocks the placement that comes nearest to running."""
-    asked = candidates(box, model, spec, used, tensor_parallel=tensor_parallel, pipeline_parallel=pipeline_parallel)
-    best = min(asked, key=lambda proposal: _distance(proposal[1]), default=None)
+    shape = Shape(tensor_parallel, pipeline_parallel, replicas)
+    best: tuple[Candidate, Judgement] | None = None
+    for cards in (cards_of(box, used, _usable(box, model, spec, used, around, None)), cards_of(box, used)):
+        families: dict[object, Candidate] = {}
+        weighed = candidates(cards, model, spec, shape, Objective.CONTEXT, around.vllm_version, mixed=True)
+        for candidate in weighed:
+            families.setdefault(candidate.family, candidate)
+        judged = [
+            (candidate, judge(box, model, candidate.spec, used=used, around=around))
+            for candidate in list(families.values())[:_JUDGED]
+        ]
+        best = min(judged, key=lambda pair: _distance(pair[1]), default=None)
+        if best is not None:
+            break
     if best is None:
-        shape = f"TP {tensor_parallel or 'any'} × PP {pipeline_parallel or 'any'}"
         return NO_PLACEMENT.finding(
-            f"This box has too few cards of one kind for {max(spec.placement.replicas, 1)} × {shape}: it has "
-            f"{len(box.gpus)} cards.",
-            "Ask for a smaller shape.",
+            f"This box has too few cards for {shape}: it has {len(box.gpus)}.", "Ask for a smaller shape."
         )
     blocking = best[1].findings[0]
-    stages = " | ".join(",".join(str(gpu) for gpu in stage) for stage in best[0].placement.stages)
+    stages = " | ".join(",".join(str(gpu) for gpu in stage) for stage in best[0].spec.placement.stages)
     return NO_PLACEMENT.finding(
         f"No placement on this box would start.  The nearest, GPUs {stages}, is blocked: {blocking.message}",
         blocking.fix,
@@ -119,110 +168,3 @@ def nearest(
 def _distance(judgement: Judgement) -> tuple[int, int]:
     errors = sum(finding.severity is Severity.ERROR for finding in judgement.findings)
     return errors, -judgement.memory.kv_cache_tokens if judgement.memory is not None else 0
-
-
-def _preference(box: Box, proposal: Proposal, objective: Objective) -> tuple[bool, tuple[int, ...]]:
-    """What proposals are sorted by: cautions last, then as the objective asks, in ascending order."""
-    spec, judgement, _ = proposal
-    tokens = judgement.memory.kv_cache_tokens if judgement.memory is not None else 0
-    length = judgement.memory.max_model_len if judgement.memory is not None else 0
-    placement = spec.placement
-    cards, stages, ranks = len(placement.gpus), placement.pipeline_parallel_size, placement.tensor_parallel_size
-    quality = min(link_rank(weakest_link(box, stage)) for stage in placement.stages) if ranks > 1 else _NO_TP
-    order: tuple[int, ...]
-    if objective is Objective.CONTEXT:
-        order = (-min(tokens, length), cards, -quality, stages, -tokens)
-    elif objective is Objective.CONCURRENCY:
-        order = (-tokens, cards, -quality, stages)
-    else:
-        order = (stages, -ranks if quality > _NO_TP else ranks, -quality, -tokens)
-    return judgement.state is VerdictState.CAUTION, order
-
-
-def _card_sets(box: Box, used: Mapping[int, int]) -> Iterator[list[Gpu]]:
-    """The cards to choose from: each kind by itself, and all together; the one with the most free memory first."""
-    kinds: dict[ComputeCapability, list[Gpu]] = {}
-    for gpu in box.gpus:
-        kinds.setdefault(gpu.compute_capability, []).append(gpu)
-    sets = list(kinds.values())
-    if len(kinds) > 1:
-        sets.append(list(box.gpus))
-    for cards in sets:
-        yield sorted(cards, key=lambda gpu: (used.get(gpu.index, 0) - gpu.memory_bytes, gpu.index))
-
-
-def _groups(box: Box, cards: Sequence[Gpu], size: int, count: int) -> tuple[tuple[int, ...], ...] | None:
-    """`count` TP groups of `size` cards each, the best linked first taken; None where there are too few cards.
-
-    A group never mixes compute capabilities.  Groups of the lowest one come first, since vLLM chooses kernels by the
-    first card.
-    """
-    table = link_table(box)
-    left = list(cards)
-    groups: list[tuple[Gpu, ...]] = []
-    for _ in range(count):
-        grown = [group for seed in left if (group := _grown(seed, left, size, table)) is not None]
-        if not grown:
-            return None
-        best = max(grown, key=lambda group: _quality(group, table))
-        groups.append(best)
-        left = [gpu for gpu in left if gpu not in best]
-    groups.sort(key=lambda group: (group[0].compute_capability, min(gpu.index for gpu in group)))
-    return tuple(tuple(sorted(gpu.index for gpu in group)) for group in groups)
-
-
-def _grown(seed: Gpu, cards: Sequence[Gpu], size: int, table: Mapping[tuple[int, int], str]) -> tuple[Gpu, ...] | None:
-    """A group that starts with `seed` and takes the card with the best links to it, one by one."""
-    group = [seed]
-    others = [gpu for gpu in cards if gpu is not seed and gpu.compute_capability == seed.compute_capability]
-    while len(group) < size:
-        if not others:
-            return None
-        ranked = [
-            (min(link_rank(table[gpu.index, member.index]) for member in group), gpu.memory_bytes, -place)
-            for place, gpu in enumerate(others)
-        ]
-        group.append(others.pop(-max(ranked)[2]))
-    return tuple(group)
-
-
-def _quality(group: Sequence[Gpu], table: Mapping[tuple[int, int], str]) -> tuple[int, int, int]:
-    ranks = [link_rank(table[a.index, b.index]) for a in group for b in group if a is not b]
-    return min(ranks, default=0), min(gpu.memory_bytes for gpu in group), sum(ranks)
-
-
-def _proposal(box: Box, model: ModelFacts, spec: EngineSpec, used: Mapping[int, int]) -> Proposal:
-    if spec.layer_partition is None or len(spec.layer_partition) != spec.placement.pipeline_parallel_size:
-        spec = replace(spec, layer_partition=None)
-        spec = replace(spec, layer_partition=_worthwhile_partition(box, model, spec, used))
-    return spec, judge(box, model, spec, used=used), _why(box, spec)
-
-
-def _worthwhile_partition(
-    box: Box, model: ModelFacts, spec: EngineSpec, used: Mapping[int, int]
-) -> tuple[int, ...] | None:
-    """A balanced partition where the stages' cards differ; among equal cards vLLM's own split is kept."""
-    if len({gpu.memory_bytes - used.get(gpu.index, 0) for gpu in box.gpus if gpu.index in spec.placement.gpus}) < 2:
-        return None
-    return balanced_partition(box, model, spec)
-
-
-def _why(box: Box, spec: EngineSpec) -> str:
-    placement = spec.placement
-    parts = []
-    if len(placement.gpus) == 1:
-        gpu = box.gpu(placement.gpus[0])
-        parts.append(
-            f"one card, no links to wait for: GPU {placement.gpus[0]} ({gpu.name if gpu is not None else '?'})"
-        )
-    elif placement.tensor_parallel_size == 1:
-        parts.append(f"one card a stage: only activations cross the links between {len(placement.gpus)} cards")
-    else:
-        links = {weakest_link(box, stage) for stage in placement.stages}
-        weakest = min(links, key=link_rank)
-        parts.append(f"TP groups of {placement.tensor_parallel_size} cards of one kind, joined by {weakest}")
-    if spec.layer_partition is not None:
-        parts.append(f"layers {','.join(str(layers) for layers in spec.layer_partition)} use the larger cards' memory")
-    if placement.replicas > 1:
-        parts.append(f"{placement.replicas} copies")
-    return "; ".join(parts)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpudeck.services.box.types import GIB, MIB, Box, ComputeCapability, Ecc, Gpu, Link, Modes, Reading, Rows
@@ -156,6 +156,7 @@ def test_more_memory_never_blocks_what_would_start(
     assert grown.state is not VerdictState.BLOCKED, grown.findings
 
 
+@settings(deadline=None)
 @given(boxes(), st.sampled_from(NAMES), specs, used, st.sampled_from(Objective))
 def test_what_is_proposed_is_never_blocked(
     box: Box, name: str, spec: EngineSpec, taken: dict[int, int], objective: Objective
