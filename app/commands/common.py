@@ -97,7 +97,9 @@ def add_spec_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a model directory, a .gguf file or a cached hub id")
     place = parser.add_argument_group("placement")
     place.add_argument("--stage", action="append", metavar="0,1", help="the cards of one pipeline stage, in rank order")
-    place.add_argument("--replicas", type=POSITIVE, metavar="N", help="copies (data parallelism); without it, as many as serve best")
+    place.add_argument(
+        "--replicas", type=POSITIVE, metavar="N", help="copies (data parallelism); without it, as many as serve best"
+    )
     place.add_argument("--layer-partition", metavar="14,18", help="layers of each stage (default: vLLM's even split)")
     place.add_argument("--share", metavar="0,1", help="cards that this engine shares on purpose with others")
     engine = parser.add_argument_group("engine options (vLLM's own)")
@@ -147,7 +149,8 @@ def placement_from(args: argparse.Namespace) -> Placement | None:
     if not args.stage:
         return None
     stages = tuple(_cards("--stage", text) for text in args.stage)
-    if len(stages) % args.replicas:
+    replicas = args.replicas or 1
+    if len(stages) % replicas:
         raise OperatorError(
             f"--replicas {replicas} needs a multiple of {replicas} stages, copy by copy; {len(stages)} given."
         )

@@ -48,14 +48,16 @@ def judged_spec(args: argparse.Namespace) -> tuple[EngineSpec, Judgement]:
     around = surroundings(args, snapshot, name)
     placement = placement_from(args)
     if placement is None:
-        proposals = propose(snapshot.box, model, spec_from(args, model, Placement(), name), used)
+        proposals = propose(
+            snapshot.box, model, spec_from(args, model, Placement(), name), used, replicas=args.replicas, around=around,
+            tensor_parallel=args.tensor_parallel_size, pipeline_parallel=args.pipeline_parallel_size,
+        )  # fmt: skip
         if not proposals:
             raise OperatorError(
                 f"No placement of {model.name} on this box would start: gpudeck plan {args.model} --stage 0 says why."
             )
-        answers = [(spec, judge(snapshot.box, model, spec, used=used, around=around)) for spec, _, _ in proposals]
-        startable = (answer for answer in answers if answer[1].state is not VerdictState.BLOCKED)
-        return next(startable, answers[0])
+        spec, judgement, _why = proposals[0]
+        return spec, judgement
     spec = spec_from(args, model, placement, name)
     return spec, judge(snapshot.box, model, spec, used=used, around=around)
 

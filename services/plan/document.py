@@ -9,12 +9,18 @@ from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.command import argv, environment
 from gpudeck.services.plan.estimate import decode_estimate
 from gpudeck.services.plan.findings import Finding, Judgement, VerdictState
+from gpudeck.services.plan.proposals.combinations import Combination
 from gpudeck.services.plan.propose import Objective, Proposal
 from gpudeck.services.plan.types import EngineSpec
 
 
 def plan_document(
-    box: Box, model: ModelFacts, proposals: Sequence[Proposal], objective: Objective, findings: Sequence[Finding] = ()
+    box: Box,
+    model: ModelFacts,
+    proposals: Sequence[Proposal],
+    objective: Objective,
+    findings: Sequence[Finding] = (),
+    combinations: Sequence[Combination] = (),
 ) -> dict[str, Any]:
     """The document for these placements, best first; `findings` are those of the request as a whole."""
     return {
@@ -22,7 +28,15 @@ def plan_document(
         "objective": objective.value,
         "findings": [_finding(finding) for finding in findings],
         "placements": [_placement(box, model, spec, judgement, why) for spec, judgement, why in proposals],
-        "combinations": [],
+        "combinations": [
+            {
+                "why": combination.why,
+                "placements": [
+                    _placement(box, model, spec, judgement, why) for spec, judgement, why in combination.proposals
+                ],
+            }
+            for combination in combinations
+        ],
     }
 
 

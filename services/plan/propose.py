@@ -17,7 +17,7 @@ from gpudeck.services.rules.judge import judge
 from gpudeck.services.rules.rule import Rule
 from gpudeck.services.rules.surroundings import Surroundings
 
-__all__ = ["NO_PLACEMENT", "Objective", "Proposal", "nearest", "propose"]
+__all__ = ["NO_PLACEMENT", "Objective", "Proposal", "nearest", "propose", "usable_cards"]
 
 NO_PLACEMENT = Rule(
     "no-placement",
@@ -56,7 +56,7 @@ def propose(
     the longest that does.
     """
     shape = Shape(tensor_parallel, pipeline_parallel, replicas)
-    cards = cards_of(box, used, _usable(box, model, spec, used, around, among))
+    cards = cards_of(box, used, usable_cards(box, model, spec, used, around, among))
     for mixed in (False, True):
         weighed = candidates(cards, model, spec, shape, objective, around.vllm_version, mixed=mixed)
         found = _judged(box, model, weighed, used, around, spec.options.max_model_len)
@@ -94,13 +94,13 @@ def _judged(
     return (*ready.values(), *rest)[:_MOST]
 
 
-def _usable(
+def usable_cards(
     box: Box,
     model: ModelFacts,
     spec: EngineSpec,
     used: Mapping[int, int],
     around: Surroundings,
-    among: frozenset[int] | None,
+    among: frozenset[int] | None = None,
 ) -> frozenset[int]:
     """The cards that do not block a plan by themselves."""
     asked = [gpu.index for gpu in box.gpus if among is None or gpu.index in among]
@@ -141,7 +141,7 @@ def nearest(
     """Why nothing is proposed: what blocks the placement that comes nearest to running."""
     shape = Shape(tensor_parallel, pipeline_parallel, replicas)
     best: tuple[Candidate, Judgement] | None = None
-    for cards in (cards_of(box, used, _usable(box, model, spec, used, around, None)), cards_of(box, used)):
+    for cards in (cards_of(box, used, usable_cards(box, model, spec, used, around)), cards_of(box, used)):
         families: dict[object, Candidate] = {}
         weighed = candidates(cards, model, spec, shape, Objective.CONTEXT, around.vllm_version, mixed=True)
         for candidate in weighed:

@@ -37,6 +37,13 @@ def why(box: Box, model: ModelFacts, spec: EngineSpec, memory: MemoryPlan | None
     return ", ".join(parts)
 
 
+def placed(box: Box, spec: EngineSpec) -> str:
+    """The cards and what joins them, for a sentence about several engines: "both A100s joined by NV12"."""
+    gpus = [gpu for card in spec.placement.gpus if (gpu := box.gpu(card)) is not None]
+    joined = f" {_joined(box, spec.placement.stages)}" if spec.placement.tensor_parallel_size > 1 else ""
+    return f"{_cards(box, gpus)}{joined}"
+
+
 def _cards(box: Box, gpus: Sequence[Gpu]) -> str:
     """ "both A100s", "four of the eight H100s", "the 4090 D and both A100s"."""
     counts = Counter(short_name(gpu) for gpu in gpus)

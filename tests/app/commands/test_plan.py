@@ -58,6 +58,34 @@ def test_the_best_placements_of_the_asked_shape(box: Path) -> None:
         assert part["weights"] + part["kv_cache"] + part["overhead"] + part["other"] + part["free"] == total
 
 
+def test_combinations_stand_beside_the_placements_and_have_the_same_shape(box: Path) -> None:
+    found = document(box, str(MODELS / "llama-3.1-8b"), "--max-model-len", "8192", "--for", "concurrency")
+    assert found["objective"] == "concurrency"
+    (halves,) = found["combinations"]
+    assert [placement["stages"] for placement in halves["placements"]] == [[[0, 2]], [[1, 3]]]
+    ports = [words[words.index("--port") + 1] for words in (placement["argv"] for placement in halves["placements"])]
+    assert ports == ["8000", "8001"]
+    asked = document(box, str(MODELS / "llama-3.1-8b"), "--max-model-len", "8192", "--tensor-parallel-size", "2")
+    assert asked["combinations"] == []
+
+
+def test_the_best_is_told_in_full_and_the_others_in_two_lines_each(box: Path) -> None:
+    words = ("--box", str(box), str(MODELS / "llama-3.1-8b"), "--max-model-len", "8192")
+    short, whole = gpudeck(*words).stdout, gpudeck(*words, "--all").stdout
+    assert short.count("CUDA_VISIBLE_DEVICES=") == 1
+    assert "Others, best first" in short
+    assert "      two of four RTX A5500s, joined by NV4" in short
+    assert "Side by side: two engines, each two of four RTX A5500s joined by NV4" in short
+    assert whole.count("CUDA_VISIBLE_DEVICES=") > 3
+    assert "Others" not in whole
+
+
+def test_replicas_are_free_unless_given(box: Path) -> None:
+    words = (str(MODELS / "llama-3.2-1b"), "--max-model-len", "2048", "--for", "concurrency")
+    assert document(box, *words)["placements"][0]["replicas"] > 1
+    assert {found["replicas"] for found in document(box, *words, "--replicas", "2")["placements"]} == {2}
+
+
 def test_a_given_order_is_kept(box: Path) -> None:
     found = document(
         box, str(MODELS / "llama-3.1-8b"), "--max-model-len", "4096", "--stage", "3,1", "--stage", "2,0",

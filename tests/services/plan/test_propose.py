@@ -1,11 +1,19 @@
 """Which placements are proposed, and in which order."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from gpudeck.services.box.boxfile import load_box_file
 from gpudeck.services.box.types import GIB, Box, Link
 from gpudeck.services.plan.findings import VerdictState
 from gpudeck.services.plan.propose import Objective, nearest, propose
-from tests.services.rules.plans import CROSSED, MIXED, a100, h100, model, rtx4090, spec, t4
+from gpudeck.services.plan.types import EngineOptions
+from gpudeck.services.rules.surroundings import Surroundings
+from tests.services.rules.plans import CROSSED, MIXED, a100, h100, model, rtx3090, rtx4090, spec, t4
+
+BOXES = Path(__file__).parents[2] / "data" / "boxes"
 
 Stages = tuple[tuple[int, ...], ...]
 
@@ -23,16 +31,68 @@ def test_the_bridged_cards_are_put_together() -> None:
     assert stages(CROSSED, "qwen2.5-32b", tensor_parallel=2, pipeline_parallel=2) == [((0, 2), (1, 3))]
 
 
-def test_the_mixed_box_as_its_owners_found() -> None:
-    found = propose(MIXED, model("qwen2.5-32b"), spec())
+@pytest.mark.parametrize("objective", [Objective.CONTEXT, Objective.LATENCY])
+def test_the_mixed_box_as_its_owners_found(objective: Objective) -> None:
+    found = propose(MIXED, model("qwen2.5-32b"), spec(), objective=objective)
     assert found[0][0].placement.stages == ((1, 2),)
     assert found[0][1].state is VerdictState.READY
+    assert found[0][2] == "both A100s, joined by NV12"
     pipeline = next(proposal for proposal in found if len(proposal[0].placement.gpus) == 3)
-    assert pipeline[0].placement.stages == ((1,), (2,), (0,))
-    partition = pipeline[0].layer_partition
+    partition, placement = pipeline[0].layer_partition, pipeline[0].placement
     assert partition is not None
-    assert min(partition[:2]) > partition[2]
+    layers = dict(zip((stage[0] for stage in placement.stages), partition, strict=True))
+    assert placement.stages[0] != (0,)
+    assert min(layers[1], layers[2]) > layers[0]
     assert "larger cards" in pipeline[2]
+
+
+def test_three_tensor_parallel_ranks_on_the_mixed_box_are_refused_with_the_reason() -> None:
+    asked = {"tensor_parallel": 3, "replicas": 1}
+    assert propose(MIXED, model("qwen2.5-32b"), spec(), **asked) == ()
+    told = nearest(MIXED, model("qwen2.5-32b"), spec(), **asked)
+    assert "Total number of attention heads (40) must be divisible by tensor parallel size (3)" in told.message
+
+
+def test_cards_of_two_capabilities_make_a_group_only_where_nothing_else_would_start() -> None:
+    box = Box((rtx3090(0), rtx4090(1)))
+    assert all(len(stage) == 1 for group in stages(box, "llama-3.1-8b") for stage in group)
+    (asked,) = propose(box, model("llama-3.1-8b"), spec(), tensor_parallel=2)
+    assert asked[0].placement.stages == ((0, 1),)
+    assert asked[1].state is VerdictState.CAUTION
+
+
+def test_copies_are_weighed_against_one_large_group() -> None:
+    """A model that fits one card: copies run more requests at once than one engine may, by max-num-seqs."""
+    box = Box(tuple(a100(index) for index in range(8)), tuple(Link(a, b, "NV12") for a in range(8) for b in range(a)))
+    found = propose(box, model("llama-3.2-1b"), spec(max_model_len=2048), objective=Objective.CONCURRENCY)
+    assert found[0][0].placement.replicas > 1
+    assert {(len(p[0].placement.stages[0]), p[0].placement.replicas) for p in found} >= {(1, 8), (4, 2)}
+    fixed = propose(box, model("llama-3.2-1b"), spec(max_model_len=2048), replicas=1, objective=Objective.CONCURRENCY)
+    assert {proposal[0].placement.replicas for proposal in fixed} == {1}
+
+
+def test_the_longest_context_that_fits_is_taken_where_none_is_asked_for() -> None:
+    box = Box((rtx4090(0),))
+    (proposal,) = propose(box, model("llama-3.1-8b"), spec(max_model_len=None))
+    chosen = proposal[0].options.max_model_len
+    assert chosen is not None
+    assert 8192 < chosen < 131072
+    assert f"{chosen:,} of the model's 131,072 tokens" in proposal[2]
+    assert propose(box, model("llama-3.1-8b"), spec(max_model_len=131072)) == ()
+
+
+def test_cards_of_neighbours_are_left_alone() -> None:
+    around = Surroundings(neighbours=(replace(spec((1,)), name="other", options=EngineOptions(port=9000)),))
+    found = propose(MIXED, model("llama-3.1-8b"), spec(), around=around)
+    assert found[0][0].placement.stages == ((2,),)
+    assert all(1 not in proposal[0].placement.gpus for proposal in found)
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_boxes_too_old_for_vllm_are_refused_with_that_reason(objective: Objective) -> None:
+    box = load_box_file(BOXES / "01-v100-16g-8x-dgx1-cube-mesh.json").box
+    assert propose(box, model("llama-3.1-8b"), spec(), objective=objective) == ()
+    assert "vLLM's kernels begin at 7.5" in nearest(box, model("llama-3.1-8b"), spec()).message
 
 
 def test_a_tp_group_never_mixes_capabilities_and_the_lowest_stands_first() -> None:
