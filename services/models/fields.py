@@ -5,7 +5,7 @@ import math
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.text import printable
@@ -13,6 +13,7 @@ from gpudeck.services.text import printable
 # The largest real figure of any kind in a config is below 2^40 (parameters of the largest models), and a figure
 # beyond it would only overflow what is computed from it.
 MAX_FIGURE = 1 << 40
+_MAX_NAME = 200  # of a class, a type, a method
 
 
 class ModelError(OperatorError):
@@ -56,6 +57,11 @@ def json_object(raw: bytes, origin: str) -> dict[str, Any]:
 
 def shown(path: object) -> str:
     return printable(str(path))
+
+
+def _is_name(value: object) -> TypeGuard[str]:
+    """Whether it is a text that may stand in a sentence as it is."""
+    return isinstance(value, str) and len(value) <= _MAX_NAME and printable(value) == value
 
 
 class Fields:
@@ -107,7 +113,7 @@ class Fields:
         value = self.values.get(field)
         if value is None:
             return default
-        if not isinstance(value, str) or len(value) > 200:
+        if not _is_name(value):
             raise self.wrong(field, "a short text")
         return value
 
@@ -123,8 +129,8 @@ class Fields:
         value = self.values.get(field)
         if value is None:
             return ()
-        if not isinstance(value, list) or len(value) > at_most or not all(isinstance(entry, str) for entry in value):
-            raise self.wrong(field, "a list of texts")
+        if not isinstance(value, list) or len(value) > at_most or not all(_is_name(entry) for entry in value):
+            raise self.wrong(field, "a list of short texts")
         return tuple(value)
 
     def inner(self, field: str) -> "Fields | None":

@@ -36,8 +36,8 @@ def facts_from_gguf(path: Path) -> ModelFacts:
     path = first_part(path)
     header = read_parts(path)
     family = header.values.get("general.architecture")
-    if not isinstance(family, str) or not family:
-        raise ModelError(f"{shown(path)} lacks general.architecture: convert or download it again.")
+    if not isinstance(family, str) or not family or shown(family) != family:
+        raise ModelError(f"{shown(path)} lacks a general.architecture that can be read: convert or download it again.")
     fields = Fields(_numbers(header, family), shown(path), f"{shown(family[:40])}.")
     layers = fields.whole("block_count")
     if layers > MAX_LAYERS:
@@ -53,6 +53,12 @@ def facts_from_gguf(path: Path) -> ModelFacts:
     if vocabulary is None:
         raise ModelError(f"{shown(path)} names no vocabulary (tokenizer.ggml.tokens): convert or download it again.")
     layout = _lay_out(header.tensors, layers, heads, kv_heads)
+    bare = next((number for number, layer in enumerate(layout.layers) if layer == LayerWeights()), None)
+    if bare is not None:
+        raise ModelError(
+            f"{shown(path)} holds no tensor of layer {bare} of {layers} (block_count): it is no whole model; download "
+            "it again."
+        )
     window = fields.maybe_whole("attention.sliding_window", least=0) or None
     kinds = _layer_kinds(family, layers, window)
     guesses = ["which .gguf layers vLLM's plugin keeps quantized is assumed: all that are in the file"]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from gpudeck.services.models.fields import Fields
 
 SCALE_COPIES = 2
+_MOST_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def _compressed_tensors(found: Fields) -> Quantization:
         weights = group.inner("weights") if group is not None else None
         if weights is not None:
             size = weights.maybe_whole("group_size", least=-1)
-            bits = weights.whole("num_bits", default=8)
+            bits = _bits(weights, 8)
             scheme = _scheme(weights, group.inner("input_activations") if group is not None else None, bits, size)
             return Quantization("compressed-tensors", _grouped(bits, size), group=_positive(size), scheme=scheme)
     return Quantization("compressed-tensors", 1.0, guessed=True)
@@ -89,8 +90,10 @@ def _block(found: Fields) -> tuple[int, int] | None:
 
 
 def _bits(found: Fields, default: int) -> int:
-    bits = found.whole("bits", "w_bit", default=default)
-    return bits if bits <= 16 else default
+    bits = found.whole("bits", "w_bit", "num_bits", default=default)
+    if bits > _MOST_BITS:
+        raise found.wrong(found.first("bits", "w_bit", "num_bits"), f"at most {_MOST_BITS}")
+    return bits
 
 
 def _grouped(bits: int, group_size: int | None) -> float:

@@ -1,16 +1,19 @@
 """Reading a model: a directory, a .gguf file, or a hub id that lies in the local cache."""
 
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from gpudeck.services.models.checkpoint import lay_out, total_bytes
 from gpudeck.services.models.config import ConfigFacts, facts_from_config, short_name
+from gpudeck.services.models.families import FAMILIES
 from gpudeck.services.models.fields import Fields, ModelError, read_json_object, shown
 from gpudeck.services.models.gguf_model import facts_from_gguf
 from gpudeck.services.models.hub_cache import cache_root, is_hub_id, snapshot
-from gpudeck.services.models.safetensors import read_tensors, weight_files
+from gpudeck.services.models.safetensors import MAX_FILES, all_parts, read_tensors, weight_files
 from gpudeck.services.models.types import LayerWeights, ModelFacts, WeightLayout, Weights
 from gpudeck.services.text import printable
 
@@ -78,13 +81,40 @@ def _expanded(path: str) -> Path:
 
 def _with_tensors(read: ConfigFacts, files: tuple[Path, ...]) -> ModelFacts:
     layout = lay_out(read_tensors(files), read.shape)
+    _check_whole(read, layout, files[0].parent)
     return replace(read.facts, weights=layout, weight_bytes=total_bytes(layout, 2))
+
+
+def _check_whole(read: ConfigFacts, layout: WeightLayout, directory: Path) -> None:
+    """Raise ModelError where the files lack what config.json tells of: too few weights would be judged as fitting.
+
+    Only for families whose tensors' names are known.
+    """
+    if read.facts.model_type not in FAMILIES:
+        return
+    there = [layer != LayerWeights() for layer in layout.layers]
+    if not all(there):
+        where = f"of layer {there.index(False)} of {len(there)}" if any(there) else "of any layer"
+        raise ModelError(
+            f"{shown(directory)}: the weight files hold no tensor {where} (num_hidden_layers in config.json): download "
+            "the model again."
+        )
 
 
 def _pickled_bytes(directory: Path) -> int | None:
     """The size of PyTorch's own weight files (older checkpoints); None without any."""
-    sizes = [path.stat().st_size for path in directory.glob("pytorch_model*.bin")]
-    return sum(sizes) if sizes else None
+    files = tuple(islice(directory.glob("pytorch_model*.bin"), MAX_FILES))
+    all_parts(files)
+    total = 0
+    for path in files:
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise ModelError(f"{shown(path)} can not be read ({error.strerror}): download the model again.") from None
+        if not stat.S_ISREG(status.st_mode) or not status.st_size:
+            raise ModelError(f"{shown(path)} is empty or no regular file: put the model's own file there.")
+        total += status.st_size
+    return total if files else None
 
 
 def _scaled(read: ConfigFacts, total: int) -> ModelFacts:

@@ -2,8 +2,9 @@
 
 import json
 import os
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
@@ -22,6 +23,9 @@ DTYPE_BYTES = {
     "C64": 8,
 }  # fmt: skip
 FLOATS = frozenset({"F64", "F32", "F16", "BF16"})
+
+
+_PART = re.compile(r"(?P<stem>.+)-(?P<number>\d{3,6})-of-(?P<count>\d{3,6})\.(?P<ending>safetensors|bin)")
 
 
 class Tensor(NamedTuple):
@@ -47,8 +51,28 @@ def weight_files(directory: Path) -> tuple[Path, ...]:
     if _present(index):
         return _indexed(directory, index)
     files = sorted(_listed(directory))
-    originals = tuple(path for path in files if not path.name.startswith("consolidated"))
-    return originals or tuple(files)
+    originals = tuple(path for path in files if not path.name.startswith("consolidated")) or tuple(files)
+    all_parts(originals)
+    return originals
+
+
+def all_parts(files: Iterable[Path]) -> None:
+    """Raise ModelError where a file is named as one of several and another of them is not there.
+
+    Hub checkpoints are named NAME-00001-of-00004; what a download has not brought yet would count as nothing.
+    """
+    counts: dict[tuple[str, str, str], set[int]] = {}
+    for path in files:
+        if part := _PART.fullmatch(path.name):
+            key = part["stem"], part["count"], part["ending"]
+            counts.setdefault(key, set()).add(int(part["number"]))
+            if int(part["count"]) > MAX_FILES:
+                raise ModelError(f"{shown(path)} is named as one of {part['count']} files, more than any model has.")
+    for (stem, count, ending), numbers in counts.items():
+        missing = next((number for number in range(1, int(count) + 1) if number not in numbers), None)
+        if missing is not None:
+            name = f"{stem}-{missing:0{len(count)}}-of-{count}.{ending}"
+            raise ModelError(f"{shown(name)} is not beside the other parts of the model: download it again.")
 
 
 def read_tensors(files: tuple[Path, ...]) -> Iterator[Tensor]:
