@@ -128,6 +128,8 @@ def test_the_text_shows_verdict_memory_and_command(box: Path) -> None:
         ((str(MODELS / "llama-3.1-8b"), "--stage", "0,1", "--tensor-parallel-size", "4"), 1, "contradicts --stage"),
         ((str(MODELS / "llama-3.1-8b"), "--for", "fun"), 2, "invalid choice"),
         ((), 2, "MODEL"),
+        ((str(MODELS / "llama-3.1-8b"), "--stage", "0", "--share", "x"), 1, "--share x is no list of card numbers"),
+        ((str(MODELS / "llama-3.1-8b"), "--stage", "0", "--vllm-version", "banana"), 2, "banana is no version of vLLM"),
     ],
 )
 def test_wrong_requests(box: Path, words: tuple[str, ...], code: int, part: str) -> None:
@@ -146,3 +148,26 @@ def test_the_installed_vllm_is_not_asked_about_other_cards(box: Path) -> None:
     done = gpudeck(str(MODELS / "llama-3.2-1b"), "--box", str(box), "--stage", "0", "--ask")
     assert done.returncode == 1
     assert "--ask asks the vLLM of this machine about its own cards" in done.stderr
+
+
+def test_what_does_not_fit_is_told_as_over_and_never_as_a_negative_rest(box: Path) -> None:
+    done = gpudeck("--box", str(box), str(MODELS / "qwen2.5-32b"), "--stage", "0")
+    assert done.returncode == 1
+    assert " GiB over" in done.stdout
+    assert "free -" not in done.stdout
+
+
+def test_the_version_decides_which_options_are_refused(box: Path) -> None:
+    words = (str(MODELS / "llama-3.2-1b"), "--stage", "0", "--", "--swap-space", "4")
+    newest = document(box, "--vllm-version", "0.33", *words, code=1)
+    assert "option-removed" in [finding["rule"] for finding in newest["placements"][0]["findings"]]
+    old = document(box, "--vllm-version", "0.17", *words)
+    assert "option-deprecated" in [finding["rule"] for finding in old["placements"][0]["findings"]]
+
+
+def test_a_tokenizer_of_another_model_is_read_and_told(box: Path, tmp_path: Path) -> None:
+    other = tmp_path / "tokenizer"
+    other.mkdir()
+    (other / "tokenizer.json").write_text(json.dumps({"model": {"vocab": {"a": 0, "b": 31_999}}}))
+    found = document(box, str(MODELS / "llama-3.2-1b"), "--stage", "0", "--", "--tokenizer", str(other))
+    assert "tokenizer-other-model" in [finding["rule"] for finding in found["placements"][0]["findings"]]
