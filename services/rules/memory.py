@@ -90,6 +90,7 @@ RULES = (
 _SHARED_FROM = 1 << 30
 _UNEVEN_FROM = 0.15  # of the card's memory
 _MOST_SHARE = 0.95  # that is advised
+_USUAL_SHARE = 0.9
 
 
 def check(judged: ModelPlan) -> Iterator[Finding]:
@@ -156,6 +157,14 @@ def _cache(memory: MemoryDetail) -> Iterator[Finding]:
         enough = -(-needed * 100 // max(rank.cuda_total, 1)) / 100
         share = enough if memory.settings.utilization < enough <= _MOST_SHARE else None
         raised = f"Use --gpu-memory-utilization {share:.2f}, " if share is not None else "Use "
+        least = rank.weights + rank.overhead.inside + rank.block_bytes
+        if (
+            enough > _MOST_SHARE
+            and memory.settings.utilization < _USUAL_SHARE
+            and least <= _USUAL_SHARE * rank.cuda_total
+        ):
+            share = _USUAL_SHARE
+            raised = f"Use --gpu-memory-utilization {share:.2f} and a shorter --max-model-len, "
         yield KV_ROOM.finding(
             f"{named(rank.gpu)}: of the {gib(rank.budget)} that vLLM may use, weights take {gib(rank.weights)} and "
             f"activation peak and CUDA graphs {gib(rank.overhead.inside)}: nothing is left for a KV cache.",

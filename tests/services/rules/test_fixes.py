@@ -53,6 +53,7 @@ SMALL = "llama-3.2-1b"
         (A100S, spec((0,), extra=("--api-key", "secret")), {}, {}, "api-key-shown"),
         (A100S, spec((0,), host="0.0.0.0"), {}, {}, "open-to-network"),
         (A100S, spec((0,), served_model_name="llama-70b"), {}, {}, "served-name-belies"),
+        (MIXED, spec((0,), gpu_memory_utilization=0.05, max_model_len=131_072), {}, {}, "kv-cache-room"),
         (EIGHT, spec((0,), gpu_memory_utilization=0.02), {}, {}, "kv-cache-room"),
     ],
 )
@@ -86,6 +87,15 @@ def test_no_share_is_advised_in_which_nothing_could_be_served() -> None:
     occupied = next(finding for finding in found if finding.rule == "gpu-occupied")
     assert occupied.change is None
     assert occupied.fix == "Free the card, or use another one."
+
+
+def test_a_share_is_raised_even_where_the_whole_length_does_not_fit() -> None:
+    found = judged(MIXED, spec((0,), gpu_memory_utilization=0.5, max_model_len=131_072)).findings
+    room = next(finding for finding in found if finding.rule == "kv-cache-room")
+    assert (room.fix or "").startswith("Use --gpu-memory-utilization 0.90 and a shorter --max-model-len")
+    assert room.change is not None
+    mended = judged(MIXED, apply(room.change, spec((0,), max_model_len=131_072)))
+    assert set(rules(mended)) == {"max-model-len-kv"}
 
 
 def test_a_partition_moves_with_its_stages() -> None:
