@@ -71,9 +71,8 @@ def _carried(terminal: Terminal, card: int) -> list[float]:
     terminal.mouse("move", home[0] + 1, row)
     terminal.wait_for("+ rank 2")
     terminal.settle()
-    targets = [
-        (found.start(), y) for y, line in enumerate(terminal.lines()) for found in _TARGETS.finditer(line[LEFT:])
-    ]
+    rows = enumerate(terminal.lines())
+    targets = [(LEFT + found.start() + 2, y) for y, line in rows for found in _TARGETS.finditer(line[LEFT:])]
     # The first trip is not measured: it tells how the card's own place reads.
     terminal.mouse("move", *targets[0])
     verdict = terminal.wait_for(_PREVIEW)[1]
