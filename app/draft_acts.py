@@ -152,14 +152,14 @@ def around(state: DeckState, draft: Draft) -> Surroundings:
 
 
 def _judgement(state: DeckState, draft: Draft) -> Judgement:
-    if state.box is None or not draft.placement.gpus:
+    if state.plan_box is None or not draft.placement.gpus:
         return Judgement()
     spec, used = draft.spec(state.program), state.used(draft)
-    return judge(state.box, draft.model, spec, used=used, around=around(state, draft))
+    return judge(state.plan_box, draft.model, spec, used=used, around=around(state, draft))
 
 
 def _judge_of(state: DeckState) -> Callable[[Placement], Judgement] | None:
-    box, draft = state.box, state.draft
+    box, draft = state.plan_box, state.draft
     if box is None:
         return None
     spec, used, beside = draft.spec(state.program), state.used(), around(state, draft)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from gpudeck.app.programs import EngineProgram
 from gpudeck.services.models.types import ModelFacts
+from gpudeck.services.plan.placing import put_in_pool
 from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
 
 
@@ -79,6 +80,20 @@ class Drafts:
         if not others:
             return Drafts(Draft(key=self.present.key + 1))
         return _at(others, min(self.place, len(others) - 1))
+
+    def only_on(self, cards: frozenset[int]) -> "Drafts":
+        """The plans without cards other than these."""
+
+        def kept(draft: Draft) -> Draft:
+            placement = draft.placement
+            for gpu in placement.gpus:
+                if gpu not in cards:
+                    placement = put_in_pool(placement, gpu)
+            if placement == draft.placement:
+                return draft
+            return replace(draft, placement=placement, layer_partition=None)
+
+        return Drafts(kept(self.present), tuple(map(kept, self.before)), tuple(map(kept, self.after)))
 
     def names(self) -> frozenset[str]:
         """What the others are called."""

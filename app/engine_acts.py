@@ -60,6 +60,8 @@ class EngineActs(EngineWatch):
             return "Choose a model first: m lists those on this machine."
         if not state.draft.placement.gpus:
             return "Put a card on the board first: lift one with space or the mouse, or press p for a proposal."
+        if state.additions and not blocked_is_fine:
+            return "This plan counts with cards or bridges that the box does not have: W goes back to the box as it is."
         if self.engine_desk.trouble:
             return self.engine_desk.trouble
         if not state.program.found:

@@ -17,6 +17,8 @@ BINDINGS: list[BindingType] = [
     Binding("left_square_bracket", "turn_plan(-1)", "Previous plan", show=False, id="deck.previous-plan"),
     Binding("right_square_bracket", "turn_plan(1)", "Next plan", id="deck.next-plan"),
     Binding("d", "discard_plan", "Discard the plan", id="deck.discard-plan"),
+    Binding("w", "what_if", "What if", show=False, id="deck.what-if"),
+    Binding("W", "as_it_is", "The box as it is", id="deck.as-it-is"),
     Binding("A", "step_up", "vLLM's own options", id="deck.step-up"),
     Binding("v", "view_unit", "Show the unit", show=False, id="deck.unit"),
     Binding("z", "maximize_pane", "This pane alone", show=False, id="deck.maximize"),

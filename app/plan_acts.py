@@ -7,7 +7,7 @@ from textual import on
 from gpudeck.app.drafts import Draft
 from gpudeck.app.messages import ModelRead, ModelsWeighed, ShelfSearched
 from gpudeck.app.offers import with_claims
-from gpudeck.app.proposal_acts import ProposalActs
+from gpudeck.app.what_if_acts import WhatIfActs
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan import preset
 from gpudeck.services.plan.naming import name_for
@@ -18,7 +18,7 @@ from gpudeck.widgets.option_fields import NamedOptions
 from gpudeck.widgets.options_form import OptionsForm
 
 
-class PlanActs(ProposalActs):
+class PlanActs(WhatIfActs):
     # -- cards
 
     @on(PlacementChanged)
@@ -50,8 +50,10 @@ class PlanActs(ProposalActs):
     def action_choose_model(self) -> None:
         state = self.state
         self.push_screen(ModelPicker(glyphs=self.glyphs), self._picker_left)
-        used = {} if state.box is None else with_claims(state.box, state.used(), state.neighbours(state.draft))
-        self.model_desk.search(state.box, used)
+        used = (
+            {} if state.plan_box is None else with_claims(state.plan_box, state.used(), state.neighbours(state.draft))
+        )
+        self.model_desk.search(state.plan_box, used)
 
     def _picker_left(self, _path: str | None) -> None:
         self.model_desk.stop()
@@ -60,7 +62,7 @@ class PlanActs(ProposalActs):
     def _shelf_searched(self, message: ShelfSearched) -> None:
         if isinstance(self.screen, ModelPicker):
             self.screen.show_entries(message.entries)
-            if self.state.box is not None:
+            if self.state.plan_box is not None:
                 self.screen.show_fits({})
         if message.failure:
             self.say(message.failure, "error")

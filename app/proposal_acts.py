@@ -28,7 +28,7 @@ class ProposalActs(DraftActs):
     def action_propose(self) -> None:
         """Put the best placement that gpudeck knows for this model on the board; where it stands, list the others."""
         state = self.state
-        if state.box is None or state.draft.model is None:
+        if state.plan_box is None or state.draft.model is None:
             self.say("Choose a model first (m): a placement is proposed for a model.", "warning")
             return
         if self._proposed is not None and state.draft.placement == self._proposed:
@@ -43,13 +43,13 @@ class ProposalActs(DraftActs):
 
     def _weigh(self) -> None:
         state, draft = self.state, self.state.draft
-        if state.box is None or draft.model is None:
+        if state.plan_box is None or draft.model is None:
             return
         # One copy is asked for, and no partition: a proposal brings its own.
         spec = replace(draft.spec(state.program), placement=Placement(), layer_partition=None)
         used, objective = state.used(), self._objective
         self._proposal_desk.weigh(
-            Question(state.box, draft.model, spec, used, around(state, draft), objective, draft.key)
+            Question(state.plan_box, draft.model, spec, used, around(state, draft), objective, draft.key)
         )
 
     @on(ProposalsArrived)

@@ -12,6 +12,7 @@ from gpudeck.services.engine.types import UnitState
 from gpudeck.services.host.types import HostReading
 from gpudeck.services.plan.findings import Judgement, VerdictState
 from gpudeck.services.plan.types import EngineSpec
+from gpudeck.services.plan.what_if import Addition, with_additions
 
 # Memory in use moves by a few MiB all the time; the verdict should not flicker with it.
 _USED_STEP = 64 * MIB
@@ -60,6 +61,7 @@ class DeckState:
     drafts: Drafts = field(default_factory=Drafts)
     judgement: Judgement = field(default_factory=Judgement)  # on the plan on the board
     verdicts: Mapping[int, VerdictState] = field(default_factory=dict)  # on the other plans, by their keys
+    additions: tuple[Addition, ...] = ()  # what the box does not have and the plans count with: what if
     engines: Mapping[str, EngineInfo] = field(default_factory=dict)
     selected: str | None = None
     host: HostReading | None = None  # the machine around the cards, while it is looked at
@@ -69,6 +71,11 @@ class DeckState:
     @property
     def box(self) -> Box | None:
         return self.snapshot.box if self.snapshot else None
+
+    @property
+    def plan_box(self) -> Box | None:
+        """The box that is planned for: with the cards and bridges that were added to see what they would change."""
+        return with_additions(self.box, self.additions) if self.box is not None and self.additions else self.box
 
     @property
     def draft(self) -> Draft:

@@ -251,14 +251,15 @@ class Deck(Screen[None]):
     def show(self, state: DeckState, now: float) -> None:
         """Give each widget what it shows, where that is not what it shows already."""
         before, self._shown = self._shown, state
-        if state.box is not None and (before is None or before.box != state.box):
-            self.board.show_box(state.box)
+        box = state.plan_box
+        if box is not None and (before is None or before.plan_box != box):
+            self.board.show_box(box)
             self.call_after_refresh(self._fit_links)
         if before is None or before.snapshot is not state.snapshot or before.trouble != state.trouble:
             self.show_box(state, now)
         if state.host is not None and (before is None or before.host is not state.host):
             self.host_line.show(state.host, concerns(state.host, len(state.box.gpus) if state.box else 0))
-        if before is None or before.draft is not state.draft:
+        if before is None or before.draft is not state.draft or before.additions != state.additions:
             self.board.show_plan(state.draft.key, state.draft.placement)
             self._show_draft(state)
         if before is None or before.judgement is not state.judgement or before.draft is not state.draft:

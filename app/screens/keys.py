@@ -65,6 +65,7 @@ def _applies(action: str, state: DeckState | None, *, at_engines: bool) -> bool:
         "new_plan": not draft.empty and not at_engines,
         "turn_plan(1)": len(state.drafts.all) > 1 and not at_engines,
         "discard_plan": len(state.drafts.all) > 1 and not at_engines,
+        "as_it_is": bool(state.additions),
         "step_up": draft.model is not None and draft.cautious and state.has_run(draft.name),
         "start": engine is not None and not engine.unit.alive if at_engines else startable,
         "stop": engine is not None and engine.unit.alive,

@@ -16,7 +16,8 @@ def plan_title(state: DeckState, glyphs: Glyphs) -> str:
     model = draft.model.name if draft.model else ""
     names = dict.fromkeys(printable(name) for name in (draft.name, model))
     first = "cautious options" if model and draft.cautious else ""
-    return f"Board  {joined((*names, first), glyphs.dot)}" if model else "Board  no model yet"
+    what_if = "what if" if state.additions else ""
+    return f"Board  {joined((what_if, *(names if model else ('no model yet',)), first), glyphs.dot)}"
 
 
 def next_step(state: DeckState) -> str:
@@ -64,7 +65,7 @@ def occupants(state: DeckState) -> dict[int, str]:
 
 def token_words(state: DeckState, glyphs: Glyphs) -> str:
     """What a token takes in the plan's KV cache, written out; "" where nothing is planned."""
-    draft, box = state.draft, state.box
+    draft, box = state.draft, state.plan_box
     if draft.model is None or box is None or not draft.placement.gpus:
         return ""
     settings = settings_for(draft.model, draft.spec(state.program), box.gpu(draft.placement.gpus[0]))

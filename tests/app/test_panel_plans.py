@@ -128,3 +128,22 @@ async def test_a_proposal_leaves_the_cards_of_other_plans_alone() -> None:
         await desk.press("p")
         await desk.until(lambda: desk.panel.state.draft.placement.gpus, "proposal")
         assert desk.panel.state.draft.placement.gpus == (0,)
+
+
+@pytest.mark.parametrize("size", [WIDE, COMPACT], ids=["wide", "compact"])
+async def test_what_if_there_were_another_card(size: tuple[int, int]) -> None:
+    async with panel(demo(), size) as desk:
+        await desk.choose_model(LLAMA)
+        await desk.press("w")
+        await desk.sees("one more NVIDIA GeForce RTX 4090 D")
+        await desk.press("enter")
+        await desk.sees("what if")
+        await desk.place((3,))
+        assert desk.panel.state.judgement.state is not VerdictState.BLOCKED
+        desk.panel.clear_notifications()
+        await desk.press("s")
+        await desk.hears("that the box does not have")
+        assert desk.panel.screen is desk.panel.deck
+        await desk.press("W")
+        await desk.until(lambda: desk.panel.state.draft.placement.gpus == (), "the box as it is")
+        assert "what if" not in str(desk.panel.deck.query_one("#plan").border_title)

@@ -10,6 +10,7 @@ import re
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from tests.bench.measure import GPUDECK, percentile
@@ -54,9 +55,14 @@ def _plan(terminal: Terminal) -> None:
     """Three stages of two cards each, by the mouse."""
     terminal.wait_for("Choose a model")
     choose_model(terminal, MODEL)
-    for card in range(0, 6, 2):
-        drag_card(terminal, _in_pool(card), "+ new stage")
-        drag_card(terminal, _in_pool(card + 1), "+ rank 1")
+    for card in range(6):
+        drag_card(terminal, _in_pool(card), "+ rank 1" if card % 2 else "+ new stage")
+        terminal.wait_until(partial(_placed, card), f"card {card} placed")
+        terminal.settle()
+
+
+def _placed(card: int, screen: str) -> bool:
+    return _in_pool(card) not in screen
 
 
 def _in_pool(card: int) -> str:
@@ -77,7 +83,9 @@ def _carried(terminal: Terminal, card: int) -> list[float]:
     terminal.mouse("move", *targets[0])
     verdict = terminal.wait_for(_PREVIEW)[1]
     terminal.settle()
+    there = terminal.line(verdict)
     terminal.mouse("move", *home)
+    terminal.wait_until(lambda _screen: terminal.line(verdict) != there, "the verdict of the card's own place")
     terminal.settle()
     at_home = terminal.line(verdict)
     times: list[float] = []
