@@ -12,6 +12,7 @@ from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.screen import Screen
 
+from gpudeck.app.ask_desk import AskDesk
 from gpudeck.app.engine_desk import EngineDesk
 from gpudeck.app.model_desk import ModelDesk
 from gpudeck.app.programs import EngineProgram
@@ -56,6 +57,7 @@ class DeckApp(App[int]):
         self.glyphs = Glyphs.ascii() if setup.ascii_only else Glyphs.unicode()
         self.deck = Deck(self.glyphs, ascii_only=setup.ascii_only)
         self.engine_desk = EngineDesk(setup.open_runner, self.post_message)
+        self.ask_desk = AskDesk(self.post_message)
         self.model_desk = ModelDesk(setup.model_roots, self.post_message)
 
     def get_driver_class(self) -> type[Driver]:

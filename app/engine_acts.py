@@ -7,14 +7,13 @@ from textual import on
 
 from gpudeck.app.deck_app import PanelSetup
 from gpudeck.app.engine_watch import EngineWatch
-from gpudeck.app.messages import (
-    PreviewArrived,
-)
+from gpudeck.app.messages import PreviewArrived, VllmAnswered
 from gpudeck.app.state import EngineInfo
 from gpudeck.services.engine.types import Runner, UnitPreview
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
 from gpudeck.services.plan.types import EngineSpec
+from gpudeck.services.rules.asked import finding
 from gpudeck.widgets.confirm import Confirm
 from gpudeck.widgets.glyphs import joined
 from gpudeck.widgets.unit_preview import UnitPreview as UnitPreviewScreen
@@ -67,7 +66,7 @@ class EngineActs(EngineWatch):
         if not state.program.found:
             return "No vllm was found on this machine: put it on PATH, or name it in GPUDECK_VLLM."
         if state.judgement.state is VerdictState.BLOCKED and not blocked_is_fine:
-            worst = next(finding for finding in state.judgement.findings if finding.severity is Severity.ERROR)
+            worst = next(one for one in state.judgement.findings if one.severity is Severity.ERROR)
             return f"Blocked: {worst.message}" + (f" {worst.fix}" if worst.fix else "")
         return None
 
@@ -80,7 +79,7 @@ class EngineActs(EngineWatch):
         engine = self.state.engines.get(message.spec.name)
         running = engine is not None and engine.unit.alive
         if self._viewing_only:
-            self.push_screen(self._preview_screen(preview, "close"))
+            self.push_screen(self._preview_screen(message.spec, preview, "close"), lambda _: self.ask_desk.cancel())
         elif preview.unchanged and running:
             self.say(f"{message.spec.name} runs from this very unit; R restarts it, x stops it.")
         elif preview.unchanged:
@@ -91,20 +90,32 @@ class EngineActs(EngineWatch):
 
     def _ask_to_install(self, spec: EngineSpec, preview: UnitPreview, *, running: bool) -> None:
         def answered(approved: bool | None) -> None:
+            self.ask_desk.cancel()
             if approved:
                 self._act(spec.name, "restarting" if running else "starting", spec, install=True)
 
         self.push_screen(
-            self._preview_screen(preview, "write it and restart" if running else "write it and start"), answered
+            self._preview_screen(spec, preview, "write it and restart" if running else "write it and start"), answered
         )
 
-    def _preview_screen(self, preview: UnitPreview, act: str) -> UnitPreviewScreen:
+    @on(VllmAnswered)
+    def _vllm_answered(self, message: VllmAnswered) -> None:
+        if isinstance(self.screen, UnitPreviewScreen):
+            told = finding(message.answer)
+            self.screen.tell(told.message, refused=told.severity is Severity.ERROR)
+
+    def _preview_screen(self, spec: EngineSpec, preview: UnitPreview, act: str) -> UnitPreviewScreen:
+        """The unit to approve.  The installed vLLM is asked meanwhile, on this machine only; its word arrives there."""
+        word = ""
+        if self.setup.host and preview.managed:
+            word = "Asking the installed vLLM whether it accepts this command (some ten seconds)."
+            self.ask_desk.ask(spec)
         judgement = self.state.judgement
         summary = joined(
             (counted(judgement), *([memory_words(judgement.memory, self.glyphs)] if judgement.memory else ())),
             self.glyphs.dot,
         )
-        return UnitPreviewScreen(preview, judgement.state, summary, act=act, glyphs=self.glyphs)
+        return UnitPreviewScreen(preview, judgement.state, summary, act=act, word=word, glyphs=self.glyphs)
 
     def _act(self, name: str, doing: str, spec: EngineSpec | None, *, install: bool = False) -> None:
         """Start or restart an engine, its unit written first where that was approved."""

@@ -95,6 +95,7 @@ class Panel(ChatActs):
     def on_unmount(self) -> None:
         self._sampler.stop()
         self._host_sampler.stop()
+        self.ask_desk.cancel()
         self.engine_desk.close()
 
     def _tick(self) -> None:

@@ -34,6 +34,8 @@ class UnitPreview(Dialog[bool]):
     UnitPreview VerticalScroll { height: 1fr; background: $panel; scrollbar-background: $panel; margin: 1 0; }
     UnitPreview #unit-text { padding: 0 1; }
     UnitPreview #unit-path { text-style: bold; }
+    UnitPreview #unit-word { color: $text-muted; }
+    UnitPreview #unit-word.refused { color: $error; text-style: bold; }
     """
 
     def __init__(
@@ -43,14 +45,17 @@ class UnitPreview(Dialog[bool]):
         summary: str = "",
         *,
         act: str = "write it and start",
+        word: str = "",
         glyphs: Glyphs | None = None,
     ) -> None:
-        """`summary` follows the verdict's word: "2 findings, KV cache 62,400 tokens"."""
+        """`summary` follows the verdict's word: "2 findings, KV cache 62,400 tokens"; `word` is vLLM's own."""
         super().__init__("What will run" if preview.managed else "Not gpudeck's unit", glyphs)
         self._preview = preview
         self._verdict = verdict
         self._summary = summary
         self._act = act
+        self._word = printable(word)
+        self._refused = False
         self._changes = self._changed
 
     @property
@@ -63,6 +68,8 @@ class UnitPreview(Dialog[bool]):
         yield Static(Content(self._standing()), classes="muted" if preview.managed else "", id="unit-standing")
         if preview.managed:
             yield Static(self._verdict_line())
+            if self._word:
+                yield Static(Content(self._word), id="unit-word", classes="refused" if self._refused else "")
         with VerticalScroll():
             yield Static(self._shown(), id="unit-text")
 
@@ -94,6 +101,13 @@ class UnitPreview(Dialog[bool]):
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
+
+    def tell(self, word: str, *, refused: bool) -> None:
+        """Show what the installed vLLM says to this command."""
+        self._word, self._refused = printable(word), refused
+        for shown in self.query("#unit-word").results(Static):
+            shown.update(Content(self._word))
+            shown.set_class(refused, "refused")
 
     def _shown(self) -> Content:
         preview = self._preview
