@@ -12,6 +12,7 @@ from gpudeck.services.plan.findings import VerdictState
 from gpudeck.services.plan.fit import Fit
 from gpudeck.services.plan.fitting import fit
 from gpudeck.services.plan.types import EngineSpec
+from gpudeck.services.rules.surroundings import Surroundings
 
 
 class ModelDesk:
@@ -26,7 +27,7 @@ class ModelDesk:
         """Weigh no further models: nobody looks at the shelf any more."""
         self._search += 1
 
-    def search(self, box: Box | None, used: Mapping[int, int]) -> None:
+    def search(self, box: Box | None, used: Mapping[int, int], beside: Surroundings) -> None:
         """Look for models; ShelfSearched follows, and for each model how it fits the box, where there is one."""
         self._search += 1
         number = self._search
@@ -44,7 +45,7 @@ class ModelDesk:
                 if box is None or self._search != number:
                     return
                 if entry.problem is None:
-                    self._post(ModelsWeighed(entry.path, _fit(entry.path, box, used)))
+                    self._post(ModelsWeighed(entry.path, _fit(entry.path, box, used, beside)))
 
         threading.Thread(target=look, name="model-shelf", daemon=True).start()
 
@@ -62,10 +63,10 @@ class ModelDesk:
         threading.Thread(target=look, name="model-read", daemon=True).start()
 
 
-def _fit(path: str, box: Box, used: Mapping[int, int]) -> Fit:
+def _fit(path: str, box: Box, used: Mapping[int, int], beside: Surroundings) -> Fit:
     from gpudeck.services.models.read import read_model
 
     try:
-        return fit(box, read_model(path), used)
+        return fit(box, read_model(path), used, beside)
     except OperatorError as error:
         return Fit(VerdictState.BLOCKED, why=str(error))

@@ -1,12 +1,12 @@
 """What is proposed for a plan, as the panel holds it: one engine, or several beside each other."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpudeck.services.box.types import Box
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import Judgement, VerdictState
-from gpudeck.services.plan.propose import Objective
+from gpudeck.services.plan.proposals.objective import Objective
 from gpudeck.services.plan.types import EngineSpec, Placement
 from gpudeck.services.rules.surroundings import Surroundings
 from gpudeck.widgets.glyphs import Glyphs, joined, tokens_in_short
@@ -72,16 +72,3 @@ def shape_in_words(placement: Placement, glyphs: Glyphs) -> str:
     if placement.replicas > 1:
         parts.append(f"DP{placement.replicas}")
     return glyphs.times.join(parts)
-
-
-def with_claims(
-    box: Box, used: Mapping[int, int], neighbours: Iterable[EngineSpec], shared: Collection[int] = ()
-) -> dict[int, int]:
-    """Memory in use, the cards of other engines and plans counted as full: a proposal leaves them alone."""
-    taken = dict(used)
-    for spec in neighbours:
-        for card in spec.placement.gpus:
-            gpu = box.gpu(card)
-            if gpu is not None and card not in (*shared, *spec.shared_gpus):
-                taken[card] = gpu.memory_bytes
-    return taken

@@ -119,7 +119,7 @@ class Panel(ChatActs):
         if isinstance(value, Snapshot):
             before = self.state
             state = replace(before, snapshot=value, trouble=None)
-            same = state.box is before.box and state.used() == before.used()
+            same = state.box is before.box and state.used() == before.used() and state.events == before.events
             self.change(state if same else self.judged(state))
             self._tell_news(before.snapshot, value)
         elif value is not None:

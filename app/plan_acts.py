@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from textual import on
 
+from gpudeck.app.draft_acts import around
 from gpudeck.app.drafts import Draft
 from gpudeck.app.messages import ModelRead, ModelsWeighed, ShelfSearched
-from gpudeck.app.offers import with_claims
 from gpudeck.app.what_if_acts import WhatIfActs
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan import preset
@@ -50,10 +50,7 @@ class PlanActs(WhatIfActs):
     def action_choose_model(self) -> None:
         state = self.state
         self.push_screen(ModelPicker(glyphs=self.glyphs), self._picker_left)
-        used = (
-            {} if state.plan_box is None else with_claims(state.plan_box, state.used(), state.neighbours(state.draft))
-        )
-        self.model_desk.search(state.plan_box, used)
+        self.model_desk.search(state.plan_box, state.used(), around(state, state.draft))
 
     def _picker_left(self, _path: str | None) -> None:
         self.model_desk.stop()

@@ -11,7 +11,7 @@ from gpudeck.app.messages import ProposalsArrived
 from gpudeck.app.offers import Offer, Question, offer_view
 from gpudeck.app.proposal_desk import ProposalDesk
 from gpudeck.services.plan.naming import name_for
-from gpudeck.services.plan.propose import Objective
+from gpudeck.services.plan.proposals.objective import Objective
 from gpudeck.services.plan.types import Placement
 from gpudeck.widgets.messages import ObjectiveAsked
 from gpudeck.widgets.proposal_list import ProposalList

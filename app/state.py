@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from gpudeck.app.drafts import Draft, Drafts
 from gpudeck.app.programs import EngineProgram
-from gpudeck.services.box.types import MIB, Box, Snapshot
+from gpudeck.services.box.types import MIB, Box, BoxEvent, Snapshot
 from gpudeck.services.engine.ending import how_it_ended
 from gpudeck.services.engine.phases import Phase, Standing
 from gpudeck.services.engine.types import UnitState
@@ -71,6 +71,10 @@ class DeckState:
     @property
     def box(self) -> Box | None:
         return self.snapshot.box if self.snapshot else None
+
+    @property
+    def events(self) -> tuple[BoxEvent, ...]:
+        return self.snapshot.events if self.snapshot else ()
 
     @property
     def plan_box(self) -> Box | None:

@@ -26,6 +26,7 @@ class ChoiceList(Dialog[int | None]):
     ChoiceList > #dialog { max-width: 80; }
     ChoiceList OptionList {
         height: auto; max-height: 1fr; border: none; padding: 0; margin: 0 0 1 0; background: $surface;
+        &:focus { border: none; }
     }
     """
 

@@ -9,18 +9,21 @@ from gpudeck.services.plan.findings import VerdictState
 from gpudeck.services.plan.fit import Fit
 from gpudeck.services.plan.propose import nearest, propose
 from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
+from gpudeck.services.rules.surroundings import Surroundings
+
+_ALONE = Surroundings()
 
 
-def fit(box: Box, model: ModelFacts, used: Mapping[int, int]) -> Fit:
+def fit(box: Box, model: ModelFacts, used: Mapping[int, int], around: Surroundings = _ALONE) -> Fit:
     """The best placement of this model under vLLM's own options, with the largest context that it holds.
 
-    `used` is the bytes that are taken on each card; a card that is somebody's counts as full.  Takes as long as a
+    `used` is the bytes that are taken on each card, `around` the engines whose cards are not free.  Takes as long as a
     proposal does: up to a second for sixteen cards.
     """
     spec = EngineSpec("fit", model.path, Placement(), EngineOptions(max_model_len=AUTO_LENGTH))
-    found = propose(box, model, spec, used)
+    found = propose(box, model, spec, used, around=around)
     if not found:
-        return Fit(VerdictState.BLOCKED, why=nearest(box, model, spec, used).message)
+        return Fit(VerdictState.BLOCKED, why=nearest(box, model, spec, used, around=around).message)
     best, judgement, why = found[0]
     context = 0 if judgement.memory is None else judgement.memory.max_model_len
     return Fit(judgement.state, best.placement, context, why)

@@ -56,7 +56,7 @@ def possible(box: Box, chosen: int | None) -> tuple[tuple[str, Addition], ...]:
         if card is not None and gpu is not card and link_rank(box.link(card.index, gpu.index)) < link_rank("NV1"):
             words = f"an NVLink bridge ({BRIDGE}) between GPU {card.index} and GPU {gpu.index}"
             found.append((words, NewBridge(card.index, gpu.index)))
-    found += [(f"a {gpu.name}", NewCard(gpu)) for gpu in KNOWN if gpu.name not in names]
+    found += [(f"an {gpu.name}", NewCard(gpu)) for gpu in KNOWN if gpu.name not in names]
     return tuple(found)
 
 

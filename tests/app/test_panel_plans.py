@@ -147,3 +147,19 @@ async def test_what_if_there_were_another_card(size: tuple[int, int]) -> None:
         await desk.press("W")
         await desk.until(lambda: desk.panel.state.draft.placement.gpus == (), "the box as it is")
         assert "what if" not in str(desk.panel.deck.query_one("#plan").border_title)
+
+
+async def test_a_proposal_of_several_engines_makes_a_plan_of_each() -> None:
+    async with panel(demo()) as desk:
+        await desk.choose_model(LLAMA)
+        await desk.press("p")
+        await desk.until(lambda: desk.panel.state.draft.placement.gpus, "proposal")
+        await desk.press("p")
+        await desk.sees("two engines")
+        await desk.press("down", "enter")
+        await desk.until(lambda: len(desk.panel.state.drafts.all) > 1, "two plans")
+        plans = desk.panel.state.drafts.all
+        assert sorted(gpu for plan in plans for gpu in plan.placement.gpus) == [0, 1, 2]
+        assert len({plan.options.port for plan in plans}) == len({plan.name for plan in plans}) == len(plans)
+        assert desk.panel.state.draft.name == LLAMA
+        assert desk.panel.state.judgement.state is not VerdictState.BLOCKED

@@ -40,12 +40,16 @@ def _head(sheet: Sheet, scene: Scene, layout: StagesLayout, stage: int) -> None:
     x, width = layout.stage_x(stage), layout.density.card_width
     pipeline = placement.pipeline_parallel_size
     whole_copies = placement.replicas > 1 and pipeline * placement.replicas == len(placement.stages)
-    title = f"copy {stage // pipeline} {glyphs.dot} stage {stage % pipeline}" if whole_copies else f"stage {stage}"
+    title = f"stage {stage}"
+    if whole_copies:
+        copy = f"copy {stage // pipeline}"
+        title = f"{copy} {glyphs.dot} stage {stage % pipeline}" if pipeline > 1 else copy
     sheet.put(x, 0, title, "strong")
     layers = scene.layers(stage)
     if layers is not None:
         words = f"{layers} layer{'' if layers == 1 else 's'}"
-        sheet.put(x + width - len(words), 0, words, "muted")
+        if len(title) + len(words) < width:
+            sheet.put(x + width - len(words), 0, words, "muted")
     cards = placement.stages[stage]
     if len(cards) > 2 and scene.drag is None:
         kind = slowest(scene.box, cards)
