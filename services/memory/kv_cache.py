@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from gpudeck.services.memory.settings import Settings
 from gpudeck.services.models.types import ModelFacts
 
+# DeepSeek V3.2 and later: 512 fp8 elements with four scales and 64 rotary elements in 16 bits; and beside each entry
+# its index's key of 128 fp8 elements with one scale (vllm/v1/attention/backends/mla/indexer.py).
+_SPARSE_FP8_ENTRY = 656
+_INDEX_ENTRY = 132
+
 
 def layer_token_bytes(model: ModelFacts, settings: Settings, tensor_parallel: int) -> int:
     """Bytes that one token takes in one layer's cache on one rank.
@@ -17,9 +22,22 @@ def layer_token_bytes(model: ModelFacts, settings: Settings, tensor_parallel: in
     heads, at least one.
     """
     if model.mla is not None:
-        return (model.mla.kv_lora_rank + model.mla.qk_rope_head_dim) * settings.kv_cache_bytes
+        index = _INDEX_ENTRY if model.mla.indexed else 0
+        if settings.kv_cache_dtype == "fp8_ds_mla" or (model.mla.indexed and settings.kv_cache_dtype.startswith("fp8")):
+            return _SPARSE_FP8_ENTRY + index
+        return (model.mla.kv_lora_rank + model.mla.qk_rope_head_dim) * settings.kv_cache_bytes + index
     heads = max(1, model.kv_heads // max(tensor_parallel, 1))
-    return 2 * heads * model.head_dim * settings.kv_cache_bytes
+    return 2 * heads * vector_bytes(settings, model.head_dim)
+
+
+def vector_bytes(settings: Settings, width: int) -> int:
+    """Bytes of one head's K or V of one token (vllm/v1/kv_cache_interface.py, triton_attn.py, torch_utils.py)."""
+    dtype = settings.kv_cache_dtype
+    if dtype.startswith("nvfp4"):
+        return width // 2 + width // 16  # an 8-bit scale for 16 elements
+    if dtype.endswith("_per_token_head"):
+        return (width // 2 if dtype.startswith("int4") else width) + 4  # a 32-bit scale
+    return width * settings.kv_cache_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class Settings:
     max_num_batched_tokens: int
     max_num_seqs: int
     dtype_bytes: int
-    kv_cache_bytes: int  # of one element of the KV cache
+    kv_cache_bytes: int  # of one element of the KV cache, where elements are not packed
     block_size: int
     eager: bool
     second_runner: bool
@@ -53,6 +53,7 @@ class Settings:
     graphs_budgeted: bool
     concurrent_batches: int = 1  # forward passes that may be under way at once
     encoder: bool = True  # whether an image or audio encoder is profiled
+    kv_cache_dtype: str = "auto"
     lora: Lora | None = None
     offload_bytes: int = 0  # of weights, kept in the host's memory
     blocks: int | None = None  # --num-gpu-blocks-override
@@ -91,6 +92,7 @@ def settings_for(model: ModelFacts, spec: EngineSpec, first: Gpu | None, vllm_ve
         max_num_seqs=seqs,
         dtype_bytes=dtype_bytes,
         kv_cache_bytes=kv_cache_bytes,
+        kv_cache_dtype=options.kv_cache_dtype or "auto",
         block_size=extra_whole(options.extra, "--block-size") or block,
         eager=options.enforce_eager,
         second_runner=second_runner,

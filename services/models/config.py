@@ -171,6 +171,7 @@ def _mla(text: Fields) -> Mla | None:
         qk_nope_head_dim=_width(text, "qk_nope_head_dim"),
         v_head_dim=_width(text, "v_head_dim"),
         q_lora_rank=text.maybe_whole("q_lora_rank"),
+        indexed=text.maybe_whole("index_head_dim") is not None,
     )
 
 

@@ -52,6 +52,7 @@ class Mla:
     qk_nope_head_dim: int
     v_head_dim: int
     q_lora_rank: int | None = None
+    indexed: bool = False  # a sparse index picks the tokens that are looked at (DeepSeek V3.2)
 
 
 @dataclass(frozen=True, slots=True)

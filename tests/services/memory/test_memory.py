@@ -101,6 +101,10 @@ def test_online_quantization_shrinks_linear_layers_only() -> None:
         ("deepseek-v2-lite", 1, None, 576 * 2),
         ("deepseek-v2-lite", 8, None, 576 * 2),
         ("gemma-3-12b-text", 1, None, 2 * 8 * 256 * 2),
+        ("llama-3.1-8b", 1, "nvfp4", 2 * 8 * (64 + 8)),
+        ("llama-3.1-8b", 2, "int8_per_token_head", 2 * 4 * (128 + 4)),
+        ("llama-3.1-8b", 1, "int4_per_token_head", 2 * 8 * (64 + 4)),
+        ("deepseek-v2-lite", 1, "fp8_ds_mla", 656),
     ],
 )
 def test_bytes_of_a_token_in_a_layer(name: str, tensor_parallel: int, kv_dtype: str | None, size: int) -> None:

@@ -1,15 +1,20 @@
 """Options behind -- that decide memory, and what differs between vLLM's versions."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from gpudeck.services.box.types import GIB, MIB, Box
+from gpudeck.services.memory.kv_cache import layer_token_bytes
 from gpudeck.services.memory.lora import Lora, adapter_elements, lora_of
 from gpudeck.services.memory.matrices import Matrix, rounding
 from gpudeck.services.memory.plan import MemoryDetail, memory_detail
 from gpudeck.services.memory.settings import settings_for
+from gpudeck.services.models.read import read_model
 from gpudeck.services.models.types import ModelFacts
+from tests.services.models.files import write_config
+from tests.services.models.published import PUBLISHED
 from tests.services.rules.plans import card, model, spec
 
 LLAMA = model()
@@ -104,3 +109,13 @@ def test_from_032_on_every_model_has_the_second_runner() -> None:
     assert newer.graphs_budgeted
     older = replace(spec((0,)), environment=(("VLLM_USE_V2_MODEL_RUNNER", "0"),))
     assert not settings_for(qwen, older, None, "0.32.0").second_runner
+
+
+def test_a_sparse_index_is_kept_beside_each_entry(tmp_path: Path) -> None:
+    """DeepSeek V3.2: 132 bytes more a token and layer, and 656 instead of 576 where the cache is fp8."""
+    deepseek = next(one for one in PUBLISHED if one.name == "DeepSeek-V3").config
+    facts = read_model(
+        str(write_config(tmp_path, whole=deepseek | {"index_head_dim": 128, "model_type": "deepseek_v32"}))
+    )
+    for dtype, size in ((None, 576 * 2 + 132), ("fp8", 656 + 132)):
+        assert layer_token_bytes(facts, settings_for(facts, spec((0,), kv_cache_dtype=dtype), None), 8) == size

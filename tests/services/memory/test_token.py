@@ -41,3 +41,8 @@ def settings(kv_cache_bytes: int = 2) -> Settings:
 )
 def test_the_sum_is_written_out(model: ModelFacts, kv_bytes: int, words: str) -> None:
     assert token_arithmetic(model, settings(kv_bytes)) == words
+
+
+def test_packed_entries_are_told_by_their_size() -> None:
+    packed = replace(settings(1), kv_cache_dtype="nvfp4")
+    assert token_arithmetic(replace(LLAMA, layers=32), packed) == "1152 B (nvfp4) × 32 layers = 36 KiB a token"
