@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gpudeck.services.plan.dragging import NewStage, Rank
 from gpudeck.services.plan.findings import VerdictState
+from gpudeck.widgets.proposal_list import ProposalRows
 from screenshots.stage import Stage
 
 WIDE = (200, 50)
@@ -48,6 +49,24 @@ async def blocked(stage: Stage) -> None:
     await stage.carry(0, Rank(0, 2))
     await stage.drop()
     await stage.until(lambda: stage.panel.state.judgement.state is VerdictState.BLOCKED, "blocked verdict")
+
+
+async def proposals(stage: Stage) -> None:
+    """What is proposed for a model on a mixed box, two engines side by side among it."""
+    await stage.choose_model(SMALL_MODEL)
+    await stage.press("p")
+    await stage.until(lambda: stage.panel.state.draft.placement.gpus, "proposal")
+    await stage.clear_notices()
+    await stage.press("p")
+    await stage.until(lambda: "two engines" in stage.panel.screen.query_one(ProposalRows).plain, "proposals")
+
+
+async def two_plans(stage: Stage) -> None:
+    """Two engines planned on one box; the card that each lacks is marked as the other's."""
+    await proposals(stage)
+    await stage.press("down", "enter")
+    await stage.until(lambda: len(stage.panel.state.drafts.all) > 1, "two plans")
+    await stage.seconds(0.4)
 
 
 async def compact_board(stage: Stage) -> None:
@@ -104,6 +123,8 @@ SCENES = {
     "panel-wide": Scene(*WIDE, serving),
     "dragging": Scene(*WIDE, dragging),
     "blocked": Scene(*WIDE, blocked),
+    "proposals": Scene(*WIDE, proposals),
+    "two-plans": Scene(*WIDE, two_plans),
     "links-map": Scene(*WIDE, links_map, "nvswitch"),
     "card-detail": Scene(*WIDE, card_detail, "nvswitch"),
     "compact-board": Scene(*COMPACT, compact_board),
