@@ -54,6 +54,7 @@ class Settings:
     concurrent_batches: int = 1  # forward passes that may be under way at once
     encoder: bool = True  # whether an image or audio encoder is profiled
     kv_cache_dtype: str = "auto"
+    expert_copies: int = 1  # copies of the engine that share one set of experts (expert parallelism)
     lora: Lora | None = None
     offload_bytes: int = 0  # of weights, kept in the host's memory
     blocks: int | None = None  # --num-gpu-blocks-override
@@ -101,6 +102,7 @@ def settings_for(model: ModelFacts, spec: EngineSpec, first: Gpu | None, vllm_ve
         graphs_budgeted=estimated and (newer or not second_runner),
         concurrent_batches=_concurrent_batches(options.extra, stages, newer=newer, second_runner=second_runner),
         encoder=not _without_images(options.extra),
+        expert_copies=spec.placement.replicas if has_option(options.extra, "--enable-expert-parallel") else 1,
         lora=lora_of(options.extra),
         offload_bytes=_offloaded(options.extra),
         blocks=extra_whole(options.extra, "--num-gpu-blocks-override"),

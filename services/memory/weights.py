@@ -7,7 +7,7 @@ from gpudeck.services.box.types import MIB
 from gpudeck.services.memory.lora import adapter_elements
 from gpudeck.services.memory.matrices import rank_matrices, rounding
 from gpudeck.services.memory.settings import Settings
-from gpudeck.services.models.types import ModelFacts, Weights
+from gpudeck.services.models.types import LayerWeights, ModelFacts, Weights
 
 # What loading leaves besides the weights and the allocator's rounding, since a block that is free may be taken with up
 # to 20 MiB too much: 0 to 48 MiB over 20 models on an H200 (vLLM 0.24).
@@ -63,7 +63,8 @@ def tensor_bytes(model: ModelFacts, settings: Settings, quantization: str | None
     ranks = share.tensor_parallel
     dtype = settings.dtype_bytes
     linear = _linear_bytes(model, settings, quantization)
-    total = _sum(layer.split for layer in layers).bytes(linear) * _padding(model, ranks) / ranks
+    split = _sum(layer.split for layer in layers).bytes(linear) - _elsewhere(model, settings, layers, linear)
+    total = split * _padding(model, ranks) / ranks
     total += _sum(layer.kv for layer in layers).bytes(linear) / min(ranks, model.kv_heads)
     total += _sum(layer.whole for layer in layers).bytes(dtype)
     if share.is_first:
@@ -78,6 +79,22 @@ def _linear_bytes(model: ModelFacts, settings: Settings, quantization: str | Non
     if quantization is None or model.quantization is not None:
         return settings.dtype_bytes
     return ONLINE_BYTES.get(quantization, settings.dtype_bytes)
+
+
+def _elsewhere(model: ModelFacts, settings: Settings, layers: tuple[LayerWeights, ...], linear: float) -> float:
+    """Bytes of these layers' experts that lie on the ranks of other copies.
+
+    Without expert parallelism each copy has all of them; with it they are dealt out over the ranks of all copies
+    (vllm/model_executor/layers/fused_moe/config.py FusedMoEParallelConfig).
+    """
+    if model.experts is None or settings.expert_copies < 2:
+        return 0.0
+    matrices = [matrix.elements * matrix.count for matrix in rank_matrices(model, 1, 1, embeddings=0)]
+    routed = model.experts.count * model.hidden_size * model.experts.intermediate_size * (3 if model.gated_mlp else 2)
+    sparse = max((layer.split.bytes(linear) for layer in layers), default=0)
+    # Layers without experts (DeepSeek's first ones) are far smaller than the others.
+    held = sum(layer.split.bytes(linear) for layer in layers if layer.split.bytes(linear) * 2 > sparse)
+    return held * routed / max(sum(matrices), 1) * (1 - 1 / settings.expert_copies)
 
 
 def _sum(parts: Iterable[Weights]) -> Weights:

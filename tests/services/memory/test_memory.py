@@ -207,3 +207,16 @@ def test_where_no_layer_can_move_vllms_own_split_is_kept() -> None:
     box = Box((h100(0), h100(1)))
     partition = balanced_partition(box, replace(LLAMA, layers=2), spec((0,), (1,)))
     assert partition is None
+
+
+def test_experts_are_dealt_out_over_all_copies() -> None:
+    """Qwen3-30B-A3B in two copies: without expert parallelism each has 128 experts a layer, with it 64."""
+    box = Box((h100(0), h100(1)))
+    qwen = model("qwen3-30b-a3b")
+    alone = memory_detail(box, qwen, spec((0,), (1,), replicas=2), {}).ranks
+    dealt = memory_detail(box, qwen, spec((0,), (1,), replicas=2, extra=("--enable-expert-parallel",)), {}).ranks
+    experts = 48 * 128 * 3 * 2048 * 768 * 2
+    assert [rank.weights for rank in alone] == [alone[0].weights] * 2
+    assert alone[0].weights - dealt[0].weights == pytest.approx(experts / 2, rel=0.01)
+    single = memory_detail(box, qwen, spec((0,), extra=("--enable-expert-parallel",)), {}).ranks
+    assert single[0].weights == alone[0].weights
