@@ -12,6 +12,7 @@ from gpudeck.services.models.config import ConfigFacts, facts_from_config, short
 from gpudeck.services.models.families import FAMILIES
 from gpudeck.services.models.fields import Fields, ModelError, read_json_object, shown
 from gpudeck.services.models.gguf_model import facts_from_gguf
+from gpudeck.services.models.gguf_parts import first_part
 from gpudeck.services.models.hub_cache import cache_root, is_hub_id, snapshot
 from gpudeck.services.models.safetensors import MAX_FILES, all_parts, read_tensors, weight_files
 from gpudeck.services.models.types import LayerWeights, ModelFacts, WeightLayout, Weights
@@ -54,9 +55,10 @@ def read_directory(directory: Path) -> ModelFacts:
     """The facts of an existing model directory: config.json, and the weights' headers where there are any."""
     config_path = directory / "config.json"
     if not os.path.lexists(config_path):
-        raise ModelError(
-            f"{shown(directory)} has no config.json, so it is no model directory: give the one that holds it."
-        )
+        way_out = "give the one that holds it"
+        if gguf := next(directory.glob("*.gguf"), None):
+            way_out = f"give the .gguf file itself, {shown(first_part(gguf))}"
+        raise ModelError(f"{shown(directory)} has no config.json, so it is no model directory: {way_out}.")
     config = Fields(read_json_object(config_path, MAX_CONFIG), shown(config_path))
     read = facts_from_config(config, short_name(str(directory)), str(directory))
     files = weight_files(directory)
