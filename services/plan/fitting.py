@@ -1,6 +1,7 @@
 """Whether a model fits a box now: its best placement, and the longest context that this holds."""
 
 from collections.abc import Mapping
+from itertools import count
 
 from gpudeck.services.box.types import Box
 from gpudeck.services.memory.settings import AUTO_LENGTH
@@ -20,7 +21,10 @@ def fit(box: Box, model: ModelFacts, used: Mapping[int, int], around: Surroundin
     `used` is the bytes that are taken on each card, `around` the engines whose cards are not free.  Takes as long as a
     proposal does: up to a second for sixteen cards.
     """
-    spec = EngineSpec("fit", model.path, Placement(), EngineOptions(max_model_len=AUTO_LENGTH))
+    # A port can be had for any model: one that others have is not what keeps it off the box.
+    taken = {neighbour.options.port for neighbour in around.neighbours}
+    port = next(number for number in count(8000) if number not in taken)
+    spec = EngineSpec("fit", model.path, Placement(), EngineOptions(port=port, max_model_len=AUTO_LENGTH))
     found = propose(box, model, spec, used, around=around)
     if not found:
         return Fit(VerdictState.BLOCKED, why=nearest(box, model, spec, used, around=around).message)
