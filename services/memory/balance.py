@@ -18,8 +18,8 @@ from gpudeck.services.plan.versions import NEWEST_KNOWN
 _WORTHWHILE = 1.02
 
 
-# (first layer, end, TP, is first, is last, batched tokens, sequences) → bytes before the cache, bytes of a block
-Costs = dict[tuple[int, ...], tuple[int, int]]
+# (TP, is first, is last, batched tokens, sequences) → (first layer, end) → bytes before the cache, bytes of a block
+Costs = dict[tuple[int, ...], dict[tuple[int, int], tuple[int, int]]]
 
 
 class Aim(str, Enum):
@@ -98,9 +98,12 @@ class _Rooms:
             if length == AUTO_LENGTH
             else blocks_needed(self._groups, max(length, 1), in_flight, self._settings.block_size)
         )
-        self._costs = costs
         # What a stage takes depends on the cards only through what vLLM fills in from the first of them.
-        self._batch = self._settings.max_num_batched_tokens, self._settings.max_num_seqs
+        batch = self._settings.max_num_batched_tokens, self._settings.max_num_seqs
+        last = self.stages - 1
+        self._costs = [
+            costs.setdefault((self._ranks, stage == 0, stage == last, *batch), {}) for stage in range(self.stages)
+        ]
         self._bytes: list[int] | None = None
 
     def _share(self, stage: int, first: int, end: int) -> StageShare:
@@ -108,13 +111,13 @@ class _Rooms:
 
     def of(self, stage: int, first: int, end: int) -> int:
         """Blocks that fit, or where there are none how many bytes are lacking (negative)."""
-        key = (first, end, self._ranks, stage == 0, stage == self.stages - 1, *self._batch)
-        cost = self._costs.get(key)
+        costs = self._costs[stage]
+        cost = costs.get((first, end))
         if cost is None:
             share = self._share(stage, first, end)
             taken = rank_weights(self._model, self._settings, self._quantization, share)
             taken += rank_overhead(self._model, self._settings, share, self.stages * self._ranks).inside
-            cost = self._costs[key] = taken, max(self._block * largest_share(self._groups, first, end), 1)
+            cost = costs[first, end] = taken, max(self._block * largest_share(self._groups, first, end), 1)
         left = self._budgets[stage] - cost[0]
         return left if left < 0 else left // cost[1]
 

@@ -31,7 +31,7 @@ _NOTHING_USED: Mapping[int, int] = MappingProxyType({})
 _ALONE = Surroundings()
 _MOST = 12  # proposals that are worth a look
 # Judgements: of one family (shape and kinds of cards) until one is ready, and in all.
-_TRIES, _JUDGED = 4, 160
+_TRIES, _JUDGED = 4, 64
 
 
 def propose(

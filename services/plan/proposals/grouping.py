@@ -56,22 +56,47 @@ def _number(capability: ComputeCapability) -> int:
 
 
 def groupings(cards: Cards, size: int, count: int, *, mixed: bool = False) -> list[Groups]:
-    """Ways to make `count` disjoint groups of `size` cards, the best put together first.
+    """Ways to make `count` disjoint groups of `size` cards, the best put together first; see `Grouper`."""
+    return Grouper(cards, mixed=mixed).groupings(size, count)
 
-    A group mixes compute capabilities only where `mixed` allows it.  Of groupings that differ by cards of one class
-    there is one.  Up to eight cards these are all; beyond, the best linked ones.
+
+class Grouper:
+    """Makes groups out of some cards, and remembers what it made.
+
+    A group mixes compute capabilities only where `mixed` allows it.
     """
-    if size < 1 or count < 1 or size * count > len(cards.gpus):
-        return []
-    patterns = sorted(_patterns(cards, size, mixed=mixed), key=lambda pattern: pattern.order, reverse=True)
-    found: dict[Groups, None] = {}
-    if len(cards.gpus) <= _EXACT_CARDS:
-        found.update(dict.fromkeys(_Search(cards, patterns, size, count).leaves()))
-    else:
-        for weakest in sorted({pattern.weakest for pattern in patterns}, reverse=True):
-            allowed = [pattern for pattern in patterns if pattern.weakest >= weakest]
-            found.update(dict.fromkeys(_Search(cards, allowed, size, count, _LEAVES, _STEPS).leaves()))
-    return sorted(found, key=lambda groups: (*(-part for part in quality(cards, groups)), groups))
+
+    def __init__(self, cards: Cards, *, mixed: bool = False) -> None:
+        self._cards, self._mixed = cards, mixed
+        self._patterns: dict[int, list[_Pattern]] = {}
+        self._made: dict[tuple[int, int], list[Groups]] = {}
+
+    def groupings(self, size: int, count: int) -> list[Groups]:
+        """Ways to make `count` disjoint groups of `size` cards, the best put together first.
+
+        Of groupings that differ by cards of one class there is one.  Up to eight cards these are all; beyond, the best
+        linked ones.
+        """
+        if size < 1 or count < 1 or size * count > len(self._cards.gpus):
+            return []
+        if (size, count) not in self._made:
+            self._made[size, count] = self._make(size, count)
+        return self._made[size, count]
+
+    def _make(self, size: int, count: int) -> list[Groups]:
+        cards = self._cards
+        if size not in self._patterns:
+            made = _patterns(cards, size, mixed=self._mixed)
+            self._patterns[size] = sorted(made, key=lambda pattern: pattern.order, reverse=True)
+        patterns = self._patterns[size]
+        found: dict[Groups, None] = {}
+        if len(cards.gpus) <= _EXACT_CARDS:
+            found.update(dict.fromkeys(_Search(cards, patterns, size, count).leaves()))
+        else:
+            for weakest in sorted({pattern.weakest for pattern in patterns}, reverse=True):
+                allowed = [pattern for pattern in patterns if pattern.weakest >= weakest]
+                found.update(dict.fromkeys(_Search(cards, allowed, size, count, _LEAVES, _STEPS).leaves()))
+        return sorted(found, key=lambda groups: (*(-part for part in quality(cards, groups)), groups))
 
 
 def _patterns(cards: Cards, size: int, *, mixed: bool) -> Iterator[_Pattern]:

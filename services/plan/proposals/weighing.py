@@ -11,7 +11,7 @@ from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.estimate import decode_speeds
 from gpudeck.services.plan.findings import MemoryPlan
 from gpudeck.services.plan.proposals.cards import Cards
-from gpudeck.services.plan.proposals.grouping import Groups, groupings
+from gpudeck.services.plan.proposals.grouping import Grouper, Groups
 from gpudeck.services.plan.proposals.objective import Objective, Order, merits, order
 from gpudeck.services.plan.speeds import card_speed
 from gpudeck.services.plan.types import EngineSpec, Placement
@@ -19,8 +19,11 @@ from gpudeck.services.rules.parallel import tensor_sizes
 
 # Groupings of one shape and one choice of cards that are weighed in full: the best linked.
 _LINKED = 3
-# Placements of one shape: boxes of up to four kinds have fewer.
-_OF_ONE_SHAPE = 48
+# Placements of one shape.  Up to six cards of up to four kinds have fewer; on larger boxes the best linked are enough,
+# by the number of kinds.
+_FEW_CARDS, _OF_ONE_SHAPE = 6, 48
+_OF_A_SHAPE, _OF_MANY_KINDS = {1: 3, 2: 4}, 2
+_MOST_STAGES = 8  # more are weighed only where they are asked for
 _LENGTH_STEP = 256  # a context that is chosen here is a multiple of it
 _LEAST_LENGTH = 2048  # below it no context is worth a proposal
 Composition = tuple[tuple[int, ...], ...]
@@ -155,10 +158,13 @@ def placements(
     cards: Cards, model: ModelFacts, shape: Shape, objective: Objective, *, mixed: bool = False
 ) -> Iterator[Placement]:
     """The placements of that shape that differ in more than which of two equal cards they take."""
+    grouper = Grouper(cards, mixed=mixed)
+    few = len(cards.gpus) <= _FEW_CARDS
+    most = _OF_ONE_SHAPE if few else _OF_A_SHAPE.get(len(set(cards.kinds.values())), _OF_MANY_KINDS)
     for size, stages, copies in _shapes(cards, model, shape, objective):
         seen: dict[Composition, int] = {}
         given = 0
-        for groups in groupings(cards, size, stages * copies, mixed=mixed):
+        for groups in grouper.groupings(size, stages * copies):
             kinds = tuple(sorted(tuple(sorted(cards.kinds[card] for card in group)) for group in groups))
             seen[kinds] = seen.get(kinds, 0) + 1
             if seen[kinds] > _LINKED:
@@ -166,7 +172,7 @@ def placements(
             for arranged in _arranged(cards, groups, stages, copies):
                 yield Placement(arranged, copies)
                 given += 1
-            if given >= _OF_ONE_SHAPE:
+            if given >= most:
                 break
 
 
@@ -180,7 +186,7 @@ def _shapes(cards: Cards, model: ModelFacts, shape: Shape, objective: Objective)
         else [shape.tensor_parallel]
     )
     for size in sizes:
-        for stages in range(1, most // size + 1) if shape.pipeline_parallel is None else [shape.pipeline_parallel]:
+        for stages in range(1, min(most // size, _MOST_STAGES) + 1) if shape.pipeline_parallel is None else [shape.pipeline_parallel]:
             if (
                 stages > 1
                 and shape.pipeline_parallel is None
