@@ -105,12 +105,22 @@ class _Rooms:
             costs.setdefault((self._ranks, stage == 0, stage == last, *batch), {}) for stage in range(self.stages)
         ]
         self._bytes: list[int] | None = None
+        # Where all layers are of one kind only their number counts.
+        layout = model.weights
+        self._alike = (
+            layout is not None
+            and len(self._groups) == 1
+            and len(self._groups[0].layers) == len(layout.layers) == model.layers
+            and all(layer == layout.layers[0] for layer in layout.layers)
+        )
 
     def _share(self, stage: int, first: int, end: int) -> StageShare:
         return StageShare(first, end, self._ranks, is_first=stage == 0, is_last=stage == self.stages - 1)
 
     def of(self, stage: int, first: int, end: int) -> int:
         """Blocks that fit, or where there are none how many bytes are lacking (negative)."""
+        if self._alike:
+            first, end = 0, end - first
         costs = self._costs[stage]
         cost = costs.get((first, end))
         if cost is None:

@@ -186,7 +186,11 @@ def _shapes(cards: Cards, model: ModelFacts, shape: Shape, objective: Objective)
         else [shape.tensor_parallel]
     )
     for size in sizes:
-        for stages in range(1, min(most // size, _MOST_STAGES) + 1) if shape.pipeline_parallel is None else [shape.pipeline_parallel]:
+        for stages in (
+            range(1, min(most // size, _MOST_STAGES) + 1)
+            if shape.pipeline_parallel is None
+            else [shape.pipeline_parallel]
+        ):
             if (
                 stages > 1
                 and shape.pipeline_parallel is None
