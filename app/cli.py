@@ -26,6 +26,7 @@ COMMANDS = {
     "logs": "the log of an engine",
     "remove": "stop an engine and delete its unit",
     "chat": "a test prompt, streamed",
+    "diagnose": "what went wrong in a log, and the way out",
     "metrics": "the box's readings for Prometheus",
     "grafana": "a scrape config and a dashboard for Prometheus and Grafana",
     "doctor": "what works here and what does not",

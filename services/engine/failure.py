@@ -25,6 +25,11 @@ _WRITERS = 256  # processes whose tracebacks are told apart
 _REASONS = 16
 
 
+def is_wrapper(text: str) -> bool:
+    """Whether a line (without its prefixes) only says that something else failed."""
+    return bool(_WRAPPERS.search(text))
+
+
 @dataclass(frozen=True, slots=True)
 class DecisiveLine:
     text: str  # what it says, without the prefixes; foreign text

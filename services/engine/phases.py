@@ -108,6 +108,11 @@ class PhaseTracker:
         self._failure = FailureReader()
         self._number = 0
 
+    def begins_anew(self, text: str) -> bool:
+        """Whether this line, which is yet to be fed, is the first of a following run."""
+        here = (Phase.STARTING, Phase.INITIALISING)
+        return self.standing.phase not in here and bool(_NEW_RUN.match(take_apart(text).text))
+
     def feed(self, text: str, at: float | None = None) -> bool:
         """Read one line (carriage returns within it are a bar's strokes); True where the standing changed.
 

@@ -1,14 +1,19 @@
-"""Writes the JSON Schemas of the commands on engines and of `gpudeck doctor`: `python -m tests.app.write_schemas`."""
+"""Writes the JSON Schemas of the commands on engines, of doctor and diagnose: `python -m tests.app.write_schemas`."""
 
 import json
 from pathlib import Path
 
 from gpudeck.services.box.shape import published
+from gpudeck.services.diagnosis.report import DIAGNOSE_DOCUMENT
 from gpudeck.services.doctor.report import DOCTOR_DOCUMENT
 from gpudeck.services.engine import reportshape
 
 DOCS = Path(__file__).parents[2] / "docs"
-PUBLISHED = {**reportshape.PUBLISHED, "doctor-command.schema.json": (DOCTOR_DOCUMENT, "gpudeck doctor --json")}
+PUBLISHED = {
+    **reportshape.PUBLISHED,
+    "doctor-command.schema.json": (DOCTOR_DOCUMENT, "gpudeck doctor --json"),
+    "diagnose-command.schema.json": (DIAGNOSE_DOCUMENT, "gpudeck diagnose --json"),
+}
 
 
 def schema_text(file_name: str) -> str:
