@@ -69,7 +69,8 @@ class Weigher:
         spec = replace(spec, placement=placement)
         memory = on_cards(detail.plan, placement) if self._model.weights is not None else None
         speeds = decode_speeds(self._box, self._model, spec, memory, self._cards.table) if memory is not None else None
-        length = self._spec.options.max_model_len or self._model.max_position_embeddings
+        asked = self._spec.options.max_model_len
+        length = self._model.max_position_embeddings if asked in (None, AUTO_LENGTH) else asked
         found = merits(self._cards, placement, memory, speeds, max_num_seqs=detail.settings.max_num_seqs, length=length)
         return Candidate(
             spec=spec,

@@ -18,8 +18,9 @@ BOXES = Path(__file__).parents[2] / "data" / "boxes"
 Stages = tuple[tuple[int, ...], ...]
 
 
-def stages(box: Box, name: str, **asked: object) -> list[Stages]:
-    return [proposal[0].placement.stages for proposal in propose(box, model(name), spec(), **asked)]  # type: ignore[arg-type]
+def stages(box: Box, name: str, *, length: int = 4096, **asked: object) -> list[Stages]:
+    engine = spec(max_model_len=length)
+    return [proposal[0].placement.stages for proposal in propose(box, model(name), engine, **asked)]  # type: ignore[arg-type]
 
 
 def test_what_fits_one_card_gets_one_card() -> None:
@@ -79,6 +80,11 @@ def test_the_longest_context_that_fits_is_taken_where_none_is_asked_for() -> Non
     assert 8192 < chosen < 131072
     assert f"{chosen:,} of the model's 131,072 tokens" in proposal[2]
     assert propose(box, model("llama-3.1-8b"), spec(max_model_len=131072)) == ()
+
+
+def test_a_length_that_vllm_is_to_fit_counts_as_the_models_own() -> None:
+    auto, own = (stages(MIXED, "qwen2.5-32b", length=length, objective=Objective.CONCURRENCY) for length in (-1, 32768))
+    assert auto[0] == own[0]
 
 
 def test_cards_of_neighbours_are_left_alone() -> None:
