@@ -19,7 +19,7 @@ BINDINGS: list[BindingType] = [
     Binding("d", "discard_plan", "Discard the plan", id="deck.discard-plan"),
     Binding("w", "what_if", "What if", show=False, id="deck.what-if"),
     Binding("W", "as_it_is", "The box as it is", id="deck.as-it-is"),
-    Binding("A", "step_up", "Step up to vLLM's defaults", id="deck.step-up"),
+    Binding("A", "step_up", "Options left to vLLM", id="deck.step-up"),
     Binding("v", "view_unit", "Show the unit", show=False, id="deck.unit"),
     Binding("z", "maximize_pane", "This pane alone", show=False, id="deck.maximize"),
     Binding("t", "turn_links", "Links, their map", show=False, id="deck.links"),

@@ -125,4 +125,4 @@ async def test_a_large_box_is_shown(home: Path) -> None:
         await desk.press("2")
         await desk.choose_model("demo-llama-3.1-8b")
         await desk.press("p")
-        await desk.hears("Proposed: ")
+        await desk.hears("Proposed for context: ")
