@@ -105,31 +105,35 @@ class _Rooms:
             costs.setdefault((self._ranks, stage == 0, stage == last, *batch), {}) for stage in range(self.stages)
         ]
         self._bytes: list[int] | None = None
-        # Where all layers are of one kind only their number counts.
-        layout = model.weights
-        self._alike = (
-            layout is not None
-            and len(self._groups) == 1
-            and len(self._groups[0].layers) == len(layout.layers) == model.layers
-            and all(layer == layout.layers[0] for layer in layout.layers)
-        )
+        layers = () if model.weights is None else model.weights.layers
+        self._alike = len(layers) == model.layers and all(layer == layers[0] for layer in layers)
 
     def _share(self, stage: int, first: int, end: int) -> StageShare:
         return StageShare(first, end, self._ranks, is_first=stage == 0, is_last=stage == self.stages - 1)
 
     def of(self, stage: int, first: int, end: int) -> int:
         """Blocks that fit, or where there are none how many bytes are lacking (negative)."""
-        if self._alike:
-            first, end = 0, end - first
         costs = self._costs[stage]
         cost = costs.get((first, end))
         if cost is None:
-            share = self._share(stage, first, end)
-            taken = rank_weights(self._model, self._settings, self._quantization, share)
-            taken += rank_overhead(self._model, self._settings, share, self.stages * self._ranks).inside
-            cost = costs[first, end] = taken, max(self._block * largest_share(self._groups, first, end), 1)
+            block = self._block * largest_share(self._groups, first, end)
+            cost = costs[first, end] = self._taken(stage, first, end), max(block, 1)
         left = self._budgets[stage] - cost[0]
         return left if left < 0 else left // cost[1]
+
+    def _taken(self, stage: int, first: int, end: int) -> int:
+        """Weights and what else comes before the cache."""
+        # Layers of one weight: kept by their number, where no range of layers can stand.
+        key = -1, end - first
+        costs = self._costs[stage]
+        if self._alike and key in costs:
+            return costs[key][0]
+        share = self._share(stage, first, end)
+        taken = rank_weights(self._model, self._settings, self._quantization, share)
+        taken += rank_overhead(self._model, self._settings, share, self.stages * self._ranks).inside
+        if self._alike:
+            costs[key] = taken, 1
+        return taken
 
     def least(self, partition: Sequence[int]) -> int:
         """The room of the tightest stage, which all take."""
