@@ -108,6 +108,9 @@ class _Rooms:
         layers = () if model.weights is None else model.weights.layers
         self._alike = len(layers) == model.layers and all(layer == layers[0] for layer in layers)
 
+        # Then only how many layers a stage has matters, not which.
+        self.even = self._alike and len(self._groups) == 1 and len(self._groups[0].layers) == model.layers
+
     def _share(self, stage: int, first: int, end: int) -> StageShare:
         return StageShare(first, end, self._ranks, is_first=stage == 0, is_last=stage == self.stages - 1)
 
@@ -208,6 +211,8 @@ def _fastest(rooms: _Rooms, bandwidths: Sequence[float]) -> tuple[int, ...] | No
 
     By dynamic programming over (stage, layers given out so far): exact for layers of any sizes.
     """
+    if rooms.even:
+        return _fastest_of_equal(rooms, bandwidths)
     sums = [0]
     for size in rooms.layer_bytes():
         sums.append(sums[-1] + size)
@@ -221,3 +226,15 @@ def _fastest(rooms: _Rooms, bandwidths: Sequence[float]) -> tuple[int, ...] | No
                     later[end] = (total, (*partition, end - first))
         reached = later
     return reached[rooms.layers][1] if rooms.layers in reached else None
+
+
+def _fastest_of_equal(rooms: _Rooms, bandwidths: Sequence[float]) -> tuple[int, ...] | None:
+    """The same where all layers are equal: the fastest stages take what they hold, the others one each."""
+    most = rooms.layers - rooms.stages + 1
+    holds = [min(rooms.farthest(stage, 0, rooms.needed), most) for stage in range(rooms.stages)]
+    partition, left = [1] * rooms.stages, rooms.layers - rooms.stages
+    for stage in sorted(range(rooms.stages), key=lambda stage: -bandwidths[stage]):
+        more = min(holds[stage] - 1, left)
+        partition[stage] += max(more, 0)
+        left -= max(more, 0)
+    return tuple(partition) if left == 0 and min(holds) > 0 else None
