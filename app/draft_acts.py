@@ -7,6 +7,7 @@ from textual import on
 
 from gpudeck.app.deck_app import DeckApp
 from gpudeck.app.drafts import Draft, Drafts
+from gpudeck.app.failures import failure_of
 from gpudeck.app.state import DeckState
 from gpudeck.services.plan import preset
 from gpudeck.services.plan.changes import apply
@@ -15,7 +16,7 @@ from gpudeck.services.plan.types import Placement
 from gpudeck.services.rules.judge import judge
 from gpudeck.services.rules.surroundings import Surroundings
 from gpudeck.widgets.confirm import Confirm
-from gpudeck.widgets.messages import CardShared, FixAsked, PlanChosen, Refused
+from gpudeck.widgets.messages import CardShared, EngineFixAsked, FixAsked, PlanChosen, Refused
 
 
 class DraftActs(DeckApp):
@@ -128,6 +129,19 @@ class DraftActs(DeckApp):
             cautious=still,
         )
         self.say(f"Done for {finding.rule}: {finding.fix}" if finding.fix else f"Done for {finding.rule}.")
+
+    @on(EngineFixAsked)
+    def _engine_fix_asked(self, message: EngineFixAsked) -> None:
+        """Put a failed engine's plan on the board with what mends its failure; s then starts it anew."""
+        info = self.state.engines.get(message.name)
+        found = failure_of(self.state, info) if info is not None else None
+        if info is None or info.unit.spec is None or found is None or found.change is None:
+            self.say("No failure here has a fix that a key can do.")
+            return
+        spec = apply(found.change, info.unit.spec)
+        self.model_desk.read(spec.model, spec)
+        self.deck.open_pane("board")
+        self.say(f"For {found.rule}: {found.fix} It stands on the board; s writes it and starts.")
 
     # -- the first start's options
 

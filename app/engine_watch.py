@@ -9,6 +9,7 @@ from textual import on
 
 from gpudeck.app import state as states
 from gpudeck.app.deck_app import PanelSetup
+from gpudeck.app.failures import failure_of
 from gpudeck.app.messages import (
     ActBegan,
     ActEnded,
@@ -67,7 +68,9 @@ class EngineWatch(PlanActs):
                 continue
             if known.unit.active != "failed" or name in begun:
                 self._begun.discard(name)
-                self.say(f"{name} failed. {info.why}".rstrip(), "error")
+                found = failure_of(state, info)
+                why = f"{found.meaning} {found.fix or ''}" if found else info.why
+                self.say(f"{name} failed. {why}".rstrip(), "error")
         self._tend_engines()
 
     @on(ActBegan)

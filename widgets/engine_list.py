@@ -9,9 +9,10 @@ from textual import events
 from textual.binding import Binding, BindingType
 
 from gpudeck.services.text import printable
+from gpudeck.widgets.failure_card import FailureView, failure_rows
 from gpudeck.widgets.glyphs import Glyphs, joined, wrap
 from gpudeck.widgets.lines import Line, LineView, under, width_of
-from gpudeck.widgets.messages import EngineHighlighted, EngineSelected
+from gpudeck.widgets.messages import EngineFixAsked, EngineHighlighted, EngineSelected
 
 _BAR = 12
 _STATE_WIDTH = 10  # the longest of the words below
@@ -46,6 +47,7 @@ class EngineView:
     shape: str = ""  # "TP2×PP1"
     gpus: tuple[int, ...] = ()
     detail: str = ""  # one sentence: why it failed, what is odd about it
+    failure: FailureView | None = None  # what the detail means, where that is known
     managed: bool = True  # its unit was written by gpudeck
     scope: str = ""  # "system", "user", "embedded"
 
@@ -63,6 +65,7 @@ class EngineList(LineView, can_focus=True):
         Binding("home,g", "move_to(0)", "First", show=False, id="engines.first"),
         Binding("end,G", "move_to(-1)", "Last", show=False, id="engines.last"),
         Binding("enter", "select", "Plan on the board", id="engines.select"),
+        Binding("f", "mend", "Fix on the board", id="engines.fix"),
     ]
     DEFAULT_CSS = """
     EngineList { height: 1fr; width: 1fr; overflow-x: hidden; background: $surface; }
@@ -119,6 +122,17 @@ class EngineList(LineView, can_focus=True):
     def action_select(self) -> None:
         if self._current is not None:
             self.post_message(EngineSelected(self._current))
+
+    def action_mend(self) -> None:
+        if self._current is not None:
+            self.post_message(EngineFixAsked(self._current))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """The fix is offered where the engine under the cursor failed for a reason that a key mends."""
+        if action != "mend":
+            return True
+        current = next((view for view in self._views if view.name == self._current), None)
+        return current is not None and current.failure is not None and current.failure.mendable
 
     def on_click(self, event: events.Click) -> None:
         row = event.y + self.scroll_offset.y
@@ -187,6 +201,8 @@ def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int) -
             ((_INDENT, ""), (f"{glyphs.branch} " if place == 0 else "  ", "faint"), (text, tone))
             for place, text in enumerate(detail)
         ]
+        if view.failure is not None:
+            rows += failure_rows(view.failure, glyphs, width, len(_INDENT))
     return rows
 
 

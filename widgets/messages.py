@@ -147,6 +147,14 @@ class EngineHighlighted(Message):
         self.name = name
 
 
+class EngineFixAsked(Message):
+    """The operator wants the failed engine's plan on the board, with what mends its failure."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
 class EngineSelected(Message):
     """Enter on an engine, or a click on the one that the cursor stands on."""
 

@@ -1,11 +1,18 @@
 """`gpudeck status NAME`: 0 where it runs, 3 where it does not."""
 
 import argparse
+from contextlib import suppress
 from datetime import datetime
+from textwrap import shorten
 
 from gpudeck.app.commands.common import known_engine, print_json, runner_for
 from gpudeck.app.commands.engines import document, is_ready, shape
+from gpudeck.services.engine.types import Runner, UnitState
+from gpudeck.services.errors import OperatorError
 from gpudeck.services.text import printable
+
+_LINE = 300  # characters
+_LAST_LINES = 5000  # of the log: more than one start writes
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,8 +22,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     runner = runner_for(args)
+    why: tuple[str, ...] = ()
     try:
         state = known_engine(runner, args.name)
+        if not args.json and state.result not in ("", "success"):
+            why = _why(runner, state)
     finally:
         runner.close()
     if args.json:
@@ -34,4 +44,29 @@ def run(args: argparse.Namespace) -> int:
             print(f"  model   {printable(state.spec.model)}")
             print(f"  shape   {shape(state)} on cards {', '.join(map(str, state.spec.placement.gpus))}")
             print(f"  port    {state.spec.options.port}")
+        for line in why:
+            print(line)
     return 0 if state.active in ("active", "activating", "reloading") else 3
+
+
+def _why(runner: Runner, state: UnitState) -> tuple[str, ...]:
+    """What its log says of the failure; nothing where the log can not be read or tells nothing."""
+    from gpudeck.services.diagnosis.reader import LogReader
+    from gpudeck.services.diagnosis.types import Around
+    from gpudeck.services.engine.program import free_port
+
+    reader = LogReader()
+    with suppress(OperatorError):
+        reader.feed_all(line.text for line in runner.history(state.name, _LAST_LINES))
+    host = state.spec.options.host if state.spec is not None else "127.0.0.1"
+    found = reader.diagnoses(Around(spec=state.spec, next_port=lambda port: free_port(port, host)))[:1]
+    return tuple(
+        f"  {word:7} {printable(text)}"
+        for each in found
+        for word, text in (
+            ("why", shorten(each.line, _LINE, placeholder=" …")),
+            ("", each.meaning),
+            ("fix", each.fix or ""),
+        )
+        if text
+    )

@@ -4,9 +4,13 @@ import asyncio
 import queue
 import sys
 import time
+from collections.abc import Callable
 
+from gpudeck.services.diagnosis.standing import of_standing
+from gpudeck.services.diagnosis.types import Around
 from gpudeck.services.engine.listening import answers_itself
 from gpudeck.services.engine.phases import Phase, PhaseTracker
+from gpudeck.services.engine.program import free_port
 from gpudeck.services.engine.types import LogLine, Runner, UnitState
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.http.address import Address
@@ -83,6 +87,13 @@ def _tell(tracker: PhaseTracker, told: Phase | None, began: float) -> Phase:
 def _why(name: str, state: UnitState | None, tracker: PhaseTracker, logs: str) -> str:
     line = tracker.standing.decisive_line
     if line:
-        return f"{name} failed to start: {printable(line)}"
+        found = of_standing(tracker.standing, Around(spec=state.spec if state else None, next_port=_next_port(state)))
+        known = f"\n{printable(found.meaning)} {printable(found.fix or '')}".rstrip() if found else ""
+        return f"{name} failed to start: {printable(line)}{known}"
     status = f" with exit status {state.exit_status}" if state and state.exit_status is not None else ""
     return f"{name} ended{status} before it was ready: `{logs}` shows its log."
+
+
+def _next_port(state: UnitState | None) -> Callable[[int], int]:
+    host = state.spec.options.host if state and state.spec else "127.0.0.1"
+    return lambda port: free_port(port, host)

@@ -14,7 +14,7 @@ from textual.widgets import Static, Tabs
 from gpudeck.app.keymap import PANES
 from gpudeck.app.screens.keys import help_group, key_hints
 from gpudeck.app.screens.shown import (
-    engine_view,
+    engine_views,
     engine_words,
     next_step,
     occupants,
@@ -266,7 +266,7 @@ class Deck(Screen[None]):
             self.board.show_judgement(state.judgement if state.draft.model else None)
             self.show_verdict(state)
         if before is None or before.engines is not state.engines or before.selected != state.selected:
-            self.engine_list.show(tuple(engine_view(info) for info in state.engines.values()))
+            self.engine_list.show(engine_views(state))
             self._show_chat_target(state)
         if before is None or before.selected != state.selected:
             self.log_pane.title_for(state.selected)

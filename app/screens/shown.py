@@ -1,10 +1,14 @@
 """What of the state each part of the screen shows, in words; pure."""
 
+from dataclasses import replace
+
+from gpudeck.app.failures import failure_of
 from gpudeck.app.state import DeckState, EngineInfo
 from gpudeck.services.memory.settings import settings_for
 from gpudeck.services.memory.token import token_arithmetic
 from gpudeck.services.text import printable
 from gpudeck.widgets.engine_list import EngineView, state_sign
+from gpudeck.widgets.failure_card import FailureView
 from gpudeck.widgets.glyphs import Glyphs, gib, joined
 from gpudeck.widgets.plan_strip import PlanView
 from gpudeck.widgets.verdict import counted, verdict_words
@@ -84,6 +88,18 @@ def plan_views(state: DeckState) -> tuple[PlanView, ...]:
         )
         for draft in state.drafts.all
     )
+
+
+def engine_views(state: DeckState) -> tuple[EngineView, ...]:
+    """The engines as the list shows them; of one that failed, what that means on this box and the way out."""
+    return tuple(replace(engine_view(info), failure=_failure_view(state, info)) for info in state.engines.values())
+
+
+def _failure_view(state: DeckState, info: EngineInfo) -> FailureView | None:
+    found = failure_of(state, info)
+    if found is None:
+        return None
+    return FailureView(found.meaning, found.fix or "", mendable=found.change is not None and info.unit.spec is not None)
 
 
 def engine_view(info: EngineInfo) -> EngineView:

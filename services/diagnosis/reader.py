@@ -3,17 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gpudeck.services.diagnosis.entry import Entry, Found
+from gpudeck.services.diagnosis.entry import Advice, Entry, Found
 from gpudeck.services.diagnosis.envelope import unwrapped
 from gpudeck.services.diagnosis.kernel import XID
-from gpudeck.services.diagnosis.table import ENTRIES
+from gpudeck.services.diagnosis.table import ENTRIES, LONGEST, known_failure
 from gpudeck.services.diagnosis.types import Around, Diagnosis, RunFacts
 from gpudeck.services.engine.failure import is_wrapper
 from gpudeck.services.engine.loglines import LogParts, take_apart
 from gpudeck.services.engine.phases import Phase, PhaseTracker
 from gpudeck.services.text import printable
 
-_LONGEST = 8 << 10  # characters of a line that are looked at: a pattern's cost is bounded by it
 _SHOWN = 2000
 _QUIET = ("DEBUG", "INFO")
 _OUTSIDE = (XID, "host-memory")  # the kernel's words belong to no run
@@ -73,7 +72,7 @@ class LogReader:
         for line in unwrapped(text):
             for stroke in line.split("\r") if "\r" in line else (line,):
                 if stroke:
-                    self._read(stroke[:_LONGEST])
+                    self._read(stroke[:LONGEST])
 
     def feed_all(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -91,7 +90,8 @@ class LogReader:
             if (decisive is None or rule != decisive.entry.id) and rule not in covered
         ]
         rest.sort(key=lambda hit: (hit.entry.notice, hit.number))
-        return tuple(_told(hit, around) for hit in ([decisive] if decisive is not None else []) + rest)
+        hits = [decisive, *rest] if decisive is not None else rest
+        return tuple(told(hit.entry, hit.text, hit.number, hit.writer, hit.facts, around) for hit in hits)
 
     def _read(self, text: str) -> None:
         run = self._run
@@ -133,8 +133,8 @@ def _decisive(run: _Run) -> _Hit | None:
     if line is None:
         failures = [hit for hit in run.hits.values() if not hit.entry.notice]
         return min(failures, key=lambda hit: hit.number, default=None)
-    text, number = line.text[:_LONGEST], run.began + line.number
-    entry = next((entry for entry in ENTRIES if not entry.notice and entry.search(text)), None)
+    text, number = line.text[:LONGEST], run.began + line.number
+    entry = known_failure(text)
     if entry is None:
         # A message of several lines, of which another than the exception's own says it.
         near = [hit for hit in run.hits.values() if not hit.entry.notice and 0 <= hit.number - number <= _MESSAGE_LINES]
@@ -142,16 +142,16 @@ def _decisive(run: _Run) -> _Hit | None:
     return _Hit(entry, text, number, line.writer, _facts(run))
 
 
-def _told(hit: _Hit, around: Around) -> Diagnosis:
-    entry, match = hit.entry, hit.entry.search(hit.text)
-    advice = None
-    if entry.explain is not None and match is not None:
-        advice = entry.explain(Found(match, hit.text, hit.writer, hit.facts, around))
+def told(entry: Entry, text: str, number: int, writer: str, run: RunFacts, around: Around) -> Diagnosis:
+    """What an entry says to a line that it knows."""
+    text = text[:LONGEST]
+    match = entry.search(text)
+    advice = entry.explain(Found(match, text, writer, run, around)) if entry.explain and match else Advice()
     return Diagnosis(
         rule=entry.id,
-        line=printable(hit.text.strip())[:_SHOWN],
-        line_number=hit.number,
-        meaning=(advice.meaning if advice else None) or entry.meaning,
-        fix=(advice.fix if advice else None) or entry.fix,
-        change=advice.change if advice else None,
+        line=printable(text.strip())[:_SHOWN],
+        line_number=number,
+        meaning=advice.meaning or entry.meaning,
+        fix=advice.fix or entry.fix,
+        change=advice.change,
     )

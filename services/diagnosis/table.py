@@ -13,3 +13,9 @@ SECTIONS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
     ("Kernel", kernel.ENTRIES),
 )
 ENTRIES = tuple(entry for _, entries in SECTIONS for entry in entries)
+LONGEST = 8 << 10  # characters of a line that are looked at: a pattern's cost is bounded by it
+
+
+def known_failure(text: str) -> Entry | None:
+    """The first entry that knows this line (without its prefixes) as a reason to fail."""
+    return next((entry for entry in ENTRIES if not entry.notice and entry.search(text[:LONGEST])), None)

@@ -243,6 +243,18 @@ def test_a_start_that_fails_says_why(gpudeck: Gpudeck, home: Path, tmp_path: Pat
     done = gpudeck("start", "dies", "--demo")
     assert done.code == 1
     assert done.err == "gpudeck: dies failed to start: RuntimeError: no such [b]device[/b]\n"
+    script = "echo 'Traceback (most recent call last):'; echo 'OSError: [Errno 98] Address already in use'; exit 1"
+    port = free_port()
+    runner.install(engine(tmp_path, "late", script, options=EngineOptions(port=port)))
+    done = gpudeck("start", "late", "--demo")
+    assert f"Port {port} on 127.0.0.1 belongs to another process. Take another port: --port " in done.err
+    done = gpudeck("status", "late", "--demo")
+    assert done.code == 3
+    assert "  why     OSError: [Errno 98] Address already in use\n" in done.out
+    assert "  fix     Take another port: --port " in done.out
+    done = gpudeck("diagnose", "--engine", "late", "--demo")
+    assert done.code == 0
+    assert done.out.startswith("port-taken, line 2\n")
     runner.install(engine(tmp_path, "mute", "exit 3", options=EngineOptions(port=free_port())))
     done = gpudeck("start", "mute", "--demo")
     assert done.err.endswith(
