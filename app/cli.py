@@ -19,6 +19,7 @@ COMMANDS = {
     "unit": "the unit that would be installed for a placement",
     "install": "install that unit",
     "engines": "every engine on the box",
+    "adopt": "what a hand-written unit runs, what is wrong with it, and the corrected unit",
     "start": "start an engine and wait until it is ready",
     "stop": "stop an engine",
     "restart": "restart an engine",

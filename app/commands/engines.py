@@ -2,10 +2,18 @@
 
 import argparse
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
 from gpudeck.app.commands.common import print_json, runner_for, told_command
+from gpudeck.services.adoption.report import finding_document
 from gpudeck.services.engine.types import UnitState
 from gpudeck.services.text import printable
+
+if TYPE_CHECKING:
+    from gpudeck.app.commands.adopting import Reviewed
+    from gpudeck.services.adoption.types import Adopted
+    from gpudeck.services.engine.types import Runner
+    from gpudeck.services.plan.types import EngineSpec
 
 _COLUMNS = ("NAME", "STATE", "PORT", "SHAPE", "CARDS", "PID", "SCOPE", "MODEL")
 
@@ -17,21 +25,40 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     runner = runner_for(args)
     try:
-        states = sorted(runner.engines(), key=lambda state: state.name)
+        foreign = {each.found.state.unit: each for each in _others(args, runner)}
+        states = [state for state in runner.engines() if state.unit not in foreign]
     finally:
         runner.close()
+    states = sorted([*states, *(each.found.state for each in foreign.values())], key=lambda state: state.name)
     if args.json:
-        print_json({"engines": [document(state) for state in states]})
+        print_json({"engines": [document(state, foreign.get(state.unit)) for state in states]})
     elif states:
         print(table([_COLUMNS, *(_row(state) for state in states)]))
+        for unit, each in foreign.items():
+            count = len(each.review.findings)
+            print(
+                f"{printable(unit)} was not written by gpudeck: {count or 'no'} finding{'' if count == 1 else 's'}, "
+                f"gpudeck adopt {printable(unit)}"
+            )
     else:
         print(f"No engines here yet: {told_command(args, 'install MODEL --stage 0')} makes one, or open the panel.")
     return 0
 
 
-def document(state: UnitState) -> dict[str, object]:
+def _others(args: argparse.Namespace, runner: "Runner") -> "list[Reviewed]":
+    from gpudeck.services.engine.types import Scope
+
+    if args.demo or runner.scope is Scope.EMBEDDED:
+        return []
+    from gpudeck.app.commands.adopting import others
+
+    return others(args, runner)
+
+
+def document(state: UnitState, reviewed: "Reviewed | None" = None) -> dict[str, object]:
     """One engine as `--json` gives it; what is not known of a foreign unit is null."""
     spec = state.spec
+    adopted = reviewed.review.adopted if reviewed is not None else None
     return {
         "name": state.name,
         "unit": state.unit,
@@ -42,11 +69,19 @@ def document(state: UnitState) -> dict[str, object]:
         "port": spec.options.port if spec else None,
         "model": spec.model if spec else None,
         "gpus": list(spec.placement.gpus) if spec else None,
-        "tensor_parallel_size": spec.placement.tensor_parallel_size if spec else None,
-        "pipeline_parallel_size": spec.placement.pipeline_parallel_size if spec else None,
+        **_sizes(spec, adopted),
         "pid": state.main_pid,
         "since": datetime.fromtimestamp(state.since, timezone.utc).isoformat() if state.since else None,
-        "findings": [],
+        "findings": [finding_document(each) for each in (reviewed.review.findings if reviewed is not None else ())],
+    }
+
+
+def _sizes(spec: "EngineSpec | None", adopted: "Adopted | None") -> dict[str, object]:
+    """TP and PP as they are asked for, also where there are fewer cards."""
+    asked = adopted or (spec.placement if spec else None)
+    return {
+        "tensor_parallel_size": asked.tensor_parallel_size if asked else None,
+        "pipeline_parallel_size": asked.pipeline_parallel_size if asked else None,
     }
 
 

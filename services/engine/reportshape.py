@@ -8,17 +8,17 @@ _MANY = 1 << 20
 _SENTENCE = 1 << 16  # one may repeat a path, or a line of a log
 
 
-def _told(shape: Shape, about: str) -> Field:
+def told(shape: Shape, about: str) -> Field:
     """A key that is always there, null where it is not known: of units that others wrote."""
     return Field(OrNull(shape), about, required=True)
 
 
-_FINDING = Record(
+FINDING_DOCUMENT = Record(
     {
         "rule": Field(Text(), "the rule's id", required=True),
         "severity": Field(Text("error|warning|info", "a severity"), "how bad it is", required=True),
         "message": Field(Text(most=_SENTENCE), "what is found, one sentence", required=True),
-        "fix": _told(Text(most=_SENTENCE), "the way out, one sentence"),
+        "fix": told(Text(most=_SENTENCE), "the way out, one sentence"),
     }
 )
 
@@ -34,14 +34,14 @@ ENGINE_DOCUMENT = Record(
             required=True,
         ),
         "ready": Field(Flag(), "whether it answers on its port now", required=True),
-        "port": _told(Whole(1, 65535), "the port that it serves on"),
-        "model": _told(Text(most=_SENTENCE), "the model, as vLLM was told"),
-        "gpus": _told(Listing(Whole(0, MAX_INDEX), _MANY), "its cards in the order of their ranks"),
-        "tensor_parallel_size": _told(Whole(1, _MANY), "cards of each stage"),
-        "pipeline_parallel_size": _told(Whole(1, _MANY), "stages of each copy"),
-        "pid": _told(Whole(1, _ANY), "its main process"),
-        "since": _told(Text(), "when it entered this state, ISO 8601 in UTC"),
-        "findings": Field(Listing(_FINDING, _MANY), "what is odd about it", required=True),
+        "port": told(Whole(1, 65535), "the port that it serves on"),
+        "model": told(Text(most=_SENTENCE), "the model, as vLLM was told"),
+        "gpus": told(Listing(Whole(0, MAX_INDEX), _MANY), "its cards in the order of their ranks"),
+        "tensor_parallel_size": told(Whole(1, _MANY), "cards of each stage"),
+        "pipeline_parallel_size": told(Whole(1, _MANY), "stages of each copy"),
+        "pid": told(Whole(1, _ANY), "its main process"),
+        "since": told(Text(), "when it entered this state, ISO 8601 in UTC"),
+        "findings": Field(Listing(FINDING_DOCUMENT, _MANY), "what is odd about it", required=True),
     }
 )
 

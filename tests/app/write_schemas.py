@@ -1,8 +1,9 @@
-"""Writes the JSON Schemas of the commands on engines, of doctor and diagnose: `python -m tests.app.write_schemas`."""
+"""Writes the JSON Schemas of several commands: `python -m tests.app.write_schemas`."""
 
 import json
 from pathlib import Path
 
+from gpudeck.services.adoption.report import ADOPT_DOCUMENT
 from gpudeck.services.box.shape import published
 from gpudeck.services.diagnosis.report import DIAGNOSE_DOCUMENT
 from gpudeck.services.doctor.report import DOCTOR_DOCUMENT
@@ -10,6 +11,7 @@ from gpudeck.services.engine import reportshape
 
 DOCS = Path(__file__).parents[2] / "docs"
 PUBLISHED = {
+    "adopt-command.schema.json": (ADOPT_DOCUMENT, "gpudeck adopt --json"),
     **reportshape.PUBLISHED,
     "doctor-command.schema.json": (DOCTOR_DOCUMENT, "gpudeck doctor --json"),
     "diagnose-command.schema.json": (DIAGNOSE_DOCUMENT, "gpudeck diagnose --json"),

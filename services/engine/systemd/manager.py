@@ -85,6 +85,25 @@ class SystemdRunner:
                 states.append(self._state_from(unit, facts))
         return tuple(sorted(states, key=lambda state: state.name))
 
+    def services(self) -> dict[str, str]:
+        """Every service that is loaded or lies on disk, with the path of its file ("" where it has none of its own)."""
+
+        def ask(connection: Connection) -> dict[str, str]:
+            manager = connection.manager
+            files_there = manager.ListUnitFilesByPatterns([], ["*.service"], timeout=CALL_SECONDS)
+            found = {Path(path).name: str(path) for path, _state in files_there}
+            loaded = manager.ListUnitsByPatterns([], ["*.service"], timeout=CALL_SECONDS)
+            return {unit[0]: "" for unit in loaded} | {unit: path for unit, path in found.items() if "@." not in unit}
+
+        return self._bus.ask("list the services", ask)
+
+    def service(self, unit: str, name: str) -> UnitState | None:
+        """The state of any service, under the name that it is to have; None where there is none."""
+        facts = self._facts(unit)
+        if facts["LoadState"] == "not-found":
+            return None
+        return units.state_from(facts, name=name, unit=unit, scope=self.scope, spec=None)
+
     def watch(self, listener: Callable[[UnitState], None]) -> Callable[[], None]:
         return self._watcher.add(listener)
 

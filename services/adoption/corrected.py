@@ -1,0 +1,49 @@
+"""The unit that gpudeck would write in the place of a hand-written one, as text and as a diff."""
+
+import difflib
+import re
+from dataclasses import replace
+
+from gpudeck.services.adoption.types import Review, UnitFiles
+from gpudeck.services.engine.systemd.files import secrets_file
+from gpudeck.services.engine.types import Scope
+from gpudeck.services.engine.unit_text import SECRETS, unit_text
+from gpudeck.services.plan.command import argv, environment
+
+_SECRET = re.compile(rf"(?:--api-key[ =]|(?:{'|'.join(SECRETS)})=)\s*(\S+)")
+_ENV = "/usr/bin/env"  # finds on the unit's PATH what the hand-written one left to a shell
+
+
+def corrected_text(review: Review, scope: Scope) -> str | None:
+    """The whole unit; None where none can be written.  Raises OperatorError for text that no unit can carry."""
+    spec = review.corrected
+    if spec is None:
+        return None
+    if not spec.program[0].startswith("/"):
+        spec = replace(spec, program=(_ENV, *spec.program))
+    user = review.adopted.user
+    return unit_text(
+        spec,
+        argv=argv(spec),
+        environment=environment(spec),
+        scope=scope,
+        secrets_file=str(secrets_file(scope, f"vllm-{spec.name}.service")),
+        user=None if user in ("root", "0") or scope is Scope.USER else user,
+    )
+
+
+def difference(files: UnitFiles, text: str, name: str) -> str:
+    """From the unit as it stands, drop-ins behind it, to the corrected one."""
+    standing = "\n".join(part.rstrip("\n") for part in files.texts)
+    lines = difflib.unified_diff(
+        standing.splitlines(), text.splitlines(), files.path or files.unit, f"vllm-{name}.service", lineterm=""
+    )
+    found = "\n".join(lines)
+    for secret in _secrets(found):
+        found = found.replace(secret, "***")
+    return found
+
+
+def _secrets(text: str) -> set[str]:
+    """Keys and tokens that stand in a unit: they are not printed once more."""
+    return {word.strip("\"'") for word in _SECRET.findall(text)} - {""}

@@ -1,0 +1,59 @@
+"""Hand-written services in a real systemd: found, read and listed beside gpudeck's own."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gpudeck.app.cli import run
+from gpudeck.services.adoption.on_box import find_others
+from gpudeck.services.engine.systemd.manager import SystemdRunner
+from gpudeck.services.engine.types import Scope
+from tests.rigs.small_engines import inside_systemd
+
+pytestmark = inside_systemd
+
+UNITS = Path(__file__).parents[1] / "data" / "units"
+SYSTEM = Path("/etc/systemd/system")
+
+
+@pytest.fixture
+def runner() -> Iterator[SystemdRunner]:
+    """A manager that has read the sample units; they are gone again afterwards."""
+    shutil.copytree(UNITS, SYSTEM, dirs_exist_ok=True)
+    runner = SystemdRunner(Scope.SYSTEM)
+    runner._reload()
+    yield runner
+    for path in UNITS.iterdir():
+        there = SYSTEM / path.name
+        shutil.rmtree(there) if there.is_dir() else there.unlink()
+    runner._reload()
+    runner.close()
+
+
+def test_services_of_others_are_found(runner: SystemdRunner) -> None:
+    found = {each.state.unit: each for each in find_others(runner)}
+    assert {"vllm-gemma.service", "vllm-tp3.service", "qwen-prod.service", "llm-docker.service"} <= set(found)
+    assert all(not each.state.managed and each.state.active == "inactive" for each in found.values())
+    assert found["qwen-prod.service"].adopted.spec.options.port == 9001
+
+
+def test_an_instance_with_a_drop_in_is_found_and_its_template_is_not(runner: SystemdRunner) -> None:
+    found = {each.state.unit: each for each in find_others(runner)}
+    assert found["vllm@coder.service"].adopted.spec.model == "/data/models/coder"
+    assert "vllm@.service" not in found
+
+
+def test_engines_lists_them_with_their_findings(runner: SystemdRunner, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["engines", "--json"]) == 0
+    engines = {each["unit"]: each for each in json.loads(capsys.readouterr().out)["engines"]}
+    three = engines["vllm-tp3.service"]
+    assert (three["managed"], three["tensor_parallel_size"], three["gpus"], three["port"]) == (False, 3, [1, 2], 8001)
+    assert "world-size" in {each["rule"] for each in three["findings"]}
+    assert run(["engines"]) == 0
+    told = capsys.readouterr().out
+    assert "gpudeck adopt qwen-prod.service" in told
+    assert run(["adopt", "qwen-prod"]) == 0
+    assert "--swap-space" in capsys.readouterr().out
