@@ -1,6 +1,7 @@
 """`gpudeck engines`: every engine on the box."""
 
 import argparse
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,15 @@ def run(args: argparse.Namespace) -> int:
     runner = runner_for(args)
     try:
         foreign = {each.found.state.unit: each for each in _others(args, runner)}
-        states = [state for state in runner.engines() if state.unit not in foreign]
+        states = sorted(
+            (
+                replace(state, spec=foreign[state.unit].review.adopted.spec) if state.unit in foreign else state
+                for state in runner.engines()
+            ),
+            key=lambda state: state.name,
+        )
     finally:
         runner.close()
-    states = sorted([*states, *(each.found.state for each in foreign.values())], key=lambda state: state.name)
     if args.json:
         print_json({"engines": [document(state, foreign.get(state.unit)) for state in states]})
     elif states:

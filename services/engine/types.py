@@ -31,7 +31,7 @@ class UnitState:
     since: float | None = None  # when it entered this state, seconds since the epoch
     exit_status: int | None = None  # of the main process's last end
     restarts: int = 0
-    spec: EngineSpec | None = None  # what its unit was made from; None for foreign units
+    spec: EngineSpec | None = None  # what its unit was made from, or what was read from another's unit
     gone: bool = False  # the last word of a watched engine: its unit was deleted
 
     @property

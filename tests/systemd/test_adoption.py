@@ -11,7 +11,8 @@ from gpudeck.app.cli import run
 from gpudeck.services.adoption.on_box import find_others
 from gpudeck.services.engine.systemd.manager import SystemdRunner
 from gpudeck.services.engine.types import Scope
-from tests.rigs.small_engines import inside_systemd
+from gpudeck.services.errors import OperatorError
+from tests.rigs.small_engines import Heard, inside_systemd, until
 
 pytestmark = inside_systemd
 
@@ -57,3 +58,27 @@ def test_engines_lists_them_with_their_findings(runner: SystemdRunner, capsys: p
     assert "gpudeck adopt qwen-prod.service" in told
     assert run(["adopt", "qwen-prod"]) == 0
     assert "--swap-space" in capsys.readouterr().out
+
+
+def test_a_service_of_others_is_started_followed_and_stopped_like_an_engine(runner: SystemdRunner) -> None:
+    (SYSTEM / "qwen-prod.service").write_text(
+        "[Service]\nEnvironment=CUDA_VISIBLE_DEVICES=1\n"
+        "ExecStart=/bin/sh -c 'echo up; exec sleep 1000; exec vllm serve /m --port 9001'\n"
+    )
+    runner._reload()
+    heard = Heard()
+    names = [state.name for state in runner.engines()]
+    assert {"qwen-prod", "coder", "gemma"} <= set(names)
+    runner.watch(heard)
+    runner.start("qwen-prod")
+    until("told as active", lambda: "active" in heard.active("qwen-prod"))
+    state = runner.state("qwen-prod")
+    assert state is not None
+    assert (state.active, state.managed, state.unit) == ("active", False, "qwen-prod.service")
+    assert state.spec is not None
+    assert (state.spec.model, state.spec.options.port, state.spec.placement.gpus) == ("/m", 9001, (1,))
+    until("its log", lambda: any(line.text == "up" for line in runner.history("qwen-prod")))
+    with pytest.raises(OperatorError, match="not written by gpudeck"):
+        runner.remove("qwen-prod")
+    runner.stop("qwen-prod")
+    until("told as inactive", lambda: heard.active("qwen-prod")[-1:] == ["inactive"])

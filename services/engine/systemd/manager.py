@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from gpudeck.services.engine.systemd.errors import (
     remote_name,
 )
 from gpudeck.services.engine.systemd.jobs import Jobs
+from gpudeck.services.engine.systemd.others import Others
 from gpudeck.services.engine.systemd.outcome import why_not_done, why_not_loaded
 from gpudeck.services.engine.systemd.watching import Watcher
 from gpudeck.services.engine.types import LogFollower, LogLine, Scope, UnitPreview, UnitState
@@ -43,6 +45,7 @@ _STOP_MARGIN = 30.0
 _LEFTOVER_SECONDS = 5.0
 _LONGEST_STOP = 900.0
 _LINGER = "/var/lib/systemd/linger"  # where logind keeps note of it, in a file of each user's name
+_OWN_PREFIX = "vllm-"
 _ALREADY_SUBSCRIBED = "org.freedesktop.systemd1.AlreadySubscribed"
 
 
@@ -58,6 +61,7 @@ class SystemdRunner:
         self._prefix = prefix
         self._user = user
         self._authors = files.Authors()
+        self._others = Others()
         self._jobs = Jobs()
         self._watcher = Watcher(lambda unit: bool(self._name(unit)), self._state_from)
         self._bus = Bus(scope, prepare=self._prepare, on_change=self._bus_changed)
@@ -78,6 +82,8 @@ class SystemdRunner:
         return None if facts["LoadState"] == "not-found" else self._state_from(unit, facts)
 
     def engines(self) -> tuple[UnitState, ...]:
+        if self._read_others():
+            self._refresh()
         states = []
         for unit, _path in self._bus.ask("list the engines", self._ours):
             facts = self._facts(unit)
@@ -202,12 +208,12 @@ class SystemdRunner:
     # Within
 
     def _unit(self, name: str) -> str:
-        return f"{self._prefix}{checked_name(name)}.service"
+        return self._others.unit(name) or f"{self._prefix}{checked_name(name)}.service"
 
     def _name(self, unit: str) -> str:
         """The engine's name in a unit's; "" for other units (and for templates, which are not units yet)."""
         ours = unit.startswith(self._prefix) and unit.endswith(".service") and "@." not in unit
-        return unit[len(self._prefix) : -len(".service")] if ours else ""
+        return unit[len(self._prefix) : -len(".service")] if ours else self._others.name(unit)
 
     def _prepare(self, connection: Connection) -> None:
         def subscribe() -> None:
@@ -234,6 +240,7 @@ class SystemdRunner:
 
     def _refresh(self, *, tell_all: bool = False) -> None:
         try:
+            self._read_others()
             connection = self._bus.present()
             ours = self._ours(connection)
             connection.on_signal_thread(lambda: self._watcher.refresh(ours, tell_all=tell_all))
@@ -249,7 +256,16 @@ class SystemdRunner:
             unit = Path(path).name
             if unit not in loaded and self._name(unit):
                 loaded[unit] = units.load(connection, unit)
+        for unit in self._others.units:
+            loaded[unit] = units.load(connection, unit)
         return [(unit, path) for unit, path in loaded.items() if self._name(unit)]
+
+    def _read_others(self) -> bool:
+        """Look for services that others wrote; True where there are other ones than before.  None are the demo's."""
+        if self._prefix != _OWN_PREFIX:
+            return False
+        ours = {unit[len(_OWN_PREFIX) : -len(".service")] for unit in self.services() if unit.startswith(_OWN_PREFIX)}
+        return self._others.read(self, self._prefix, ours)
 
     def _facts(self, unit: str) -> dict[str, Any]:
         return self._bus.ask(
@@ -259,7 +275,8 @@ class SystemdRunner:
     def _state_from(self, unit: str, facts: dict[str, Any]) -> UnitState:
         name = self._name(unit)
         spec = self._authors.spec(facts.get("FragmentPath", ""), name)
-        return units.state_from(facts, name=name, unit=unit, scope=self.scope, spec=spec)
+        state = units.state_from(facts, name=name, unit=unit, scope=self.scope, spec=spec)
+        return state if spec is not None else replace(state, spec=self._others.spec(unit))
 
     def _version(self) -> int:
         def ask(connection: Connection) -> str:
