@@ -33,7 +33,38 @@ def _unknown_option(found: Found) -> Advice:
     )
 
 
+def _batch(found: Found) -> Advice:
+    least = found.number("length") or found.number("seqs")
+    if least is None:
+        return Advice()
+    what = "one full request" if found.word("length") else "as many requests as may run at once"
+    return Advice(
+        f"A batch of {found.word('tokens')} tokens can not hold {what}: {least:,} are needed.",
+        f"Take --max-num-batched-tokens {least}.",
+        options_change(max_num_batched_tokens=least),
+    )
+
+
 ENTRIES = (
+    Entry(
+        "batch-too-small",
+        "A batch smaller than what must go into it",
+        (
+            sign(
+                "is smaller than max_model_len",
+                r"max_num_batched_tokens \((?P<tokens>\d+)\) is smaller than max_model_len \((?P<length>\d+)\)",
+            ),
+            sign(
+                "must be greater than or equal to max_num_seqs",
+                r"max_num_batched_tokens \((?P<tokens>\d+)\) must be greater than or equal to max_num_seqs "
+                r"\((?P<seqs>\d+)\)",
+            ),
+        ),
+        "--max-num-batched-tokens is less than a request, or the requests that may run at once, need.",
+        "Raise --max-num-batched-tokens, or lower --max-model-len and --max-num-seqs.",
+        "vllm/config/scheduler.py",
+        _batch,
+    ),
     Entry(
         "unknown-option",
         "An option that this vLLM does not know",

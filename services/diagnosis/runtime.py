@@ -133,6 +133,14 @@ ENTRIES = (
         ),
     ),
     Entry(
+        "cpu-numa",
+        "More CPU ranks than NUMA nodes",
+        (sign("Not enough allowed NUMA nodes to bind threads"),),
+        "vLLM's CPU build gives each rank a NUMA node of its own, and there are fewer than ranks.",
+        "Lower TP × PP, or name the processors of each rank in VLLM_CPU_OMP_THREADS_BIND: 0-3|4-7.",
+        "vLLM's CPU build (0.32)",
+    ),
+    Entry(
         "cpu-attention",
         "A model that the CPU build can not attend",
         (

@@ -179,3 +179,8 @@ def test_an_xid_names_the_card_at_that_address() -> None:
     found = first(text, Around(Snapshot(box, 0.0, ())))
     assert found.meaning == f"Xid 79 on card 0 ({box.gpus[0].name}): the card has fallen off the bus."
     assert "PCI 0000:3b:00" in first(text).meaning
+
+
+def test_a_batch_is_made_as_large_as_a_request() -> None:
+    found = first("ValueError: max_num_batched_tokens (1024) is smaller than max_model_len (8192). This", around())
+    assert options(found).max_num_batched_tokens == 8192
