@@ -141,7 +141,8 @@ class DraftActs(DeckApp):
         spec = apply(found.change, info.unit.spec)
         self.model_desk.read(spec.model, spec)
         self.deck.open_pane("board")
-        self.say(f"For {found.rule}: {found.fix} It stands on the board; s writes it and starts.")
+        then = "s writes it and starts" if info.unit.managed else "its own unit is another's: give it a new name (a)"
+        self.say(f"For {found.rule}: {found.fix} It stands on the board; {then}.")
 
     # -- the first start's options
 

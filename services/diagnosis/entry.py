@@ -8,6 +8,7 @@ from gpudeck.services.box.types import Gpu
 from gpudeck.services.diagnosis.ranks import rank_of_writer
 from gpudeck.services.diagnosis.types import Around, RunFacts
 from gpudeck.services.plan.changes import Change
+from gpudeck.services.plan.types import EngineOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,23 @@ class Found:
 
     def _group(self, group: str) -> str:
         return self.match.groupdict().get(group) or ""
+
+    @property
+    def options(self) -> EngineOptions | None:
+        """The engine's options: its spec's, else what its log says that it was given; None where neither is known."""
+        if self.around.spec is not None:
+            return self.around.spec.options
+        given = self.run.given
+        if not given:
+            return None
+        port, share = given.get("port", 8000), given.get("gpu_memory_utilization")
+        tokens = given.get("max_num_batched_tokens")
+        return EngineOptions(
+            host=str(given.get("host") or EngineOptions().host),
+            port=port if isinstance(port, int) and 0 < port < 65536 else 8000,
+            gpu_memory_utilization=float(share) if isinstance(share, float) and 0 < share <= 1 else None,
+            max_num_batched_tokens=tokens if isinstance(tokens, int) and 0 < tokens < 1 << 40 else None,
+        )
 
     @property
     def gpu(self) -> Gpu | None:

@@ -34,8 +34,7 @@ def _memory_taken(found: Found) -> Advice:
 
 def _more_share(found: Found) -> Advice:
     """A larger share where the spec leaves room for one."""
-    spec = found.around.spec
-    share = None if spec is None else spec.options.gpu_memory_utilization
+    share = None if found.options is None else found.options.gpu_memory_utilization
     if share is None or share > 0.9:
         return Advice()
     raised = round(min(share + 0.1, 0.95), 2)
@@ -70,8 +69,7 @@ def _out_of_memory(found: Found) -> Advice:
     place, phase, held = where(found), found.run.phase, holders(found)
     others = f" Beside it: {held}." if held else ""
     begin = f"{place[0].upper()}{place[1:]}{of} had no room for{wanted}"
-    spec = found.around.spec
-    options = spec.options if spec is not None else None
+    options = found.options
     if phase in (Phase.STARTING, Phase.INITIALISING, Phase.LOADING):
         return Advice(
             f"{begin} while the weights were loaded.{others}",

@@ -3,16 +3,16 @@
 from gpudeck.services.diagnosis.entry import Advice, Entry, Found, sign
 from gpudeck.services.plan.changes import options_change
 from gpudeck.services.plan.extra import has_option, without_options
+from gpudeck.services.text import printable
 
 
 def _port(found: Found) -> Advice:
-    spec = found.around.spec
-    if spec is None:
+    if found.options is None:
         return Advice()
-    port = spec.options.port
+    port, host = found.options.port, printable(found.options.host[:64])
     free = found.around.next_port(port + 1)
     return Advice(
-        f"Port {port} on {spec.options.host} belongs to another process.",
+        f"Port {port} on {host} belongs to another process.",
         f"Take another port: --port {free}.",
         options_change(port=free),
     )

@@ -1,6 +1,8 @@
 """Reads a log line by line and tells the failures in it, the decisive one first."""
 
-from collections.abc import Iterable
+import ast
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gpudeck.services.diagnosis.entry import Advice, Entry, Found
@@ -14,6 +16,7 @@ from gpudeck.services.engine.phases import Phase, PhaseTracker
 from gpudeck.services.text import printable
 
 _SHOWN = 2000
+_GIVEN = "non-default args: "
 _QUIET = ("DEBUG", "INFO")
 _OUTSIDE = (XID, "host-memory")  # the kernel's words belong to no run
 _MESSAGE_LINES = 6
@@ -46,6 +49,7 @@ class _Run:
     tracker: PhaseTracker = field(default_factory=PhaseTracker)
     hits: dict[str, _Hit] = field(default_factory=dict)  # by entry
     phase: Phase = Phase.STARTING  # the last one that was no end
+    given: Mapping[str, object] = field(default_factory=dict)
     began: int = 0  # the number of the line before it
 
     @property
@@ -104,6 +108,8 @@ class LogReader:
         if phase not in (Phase.FAILED, Phase.STOPPING):
             run.phase = phase
         parts = take_apart(text)
+        if parts.text.startswith(_GIVEN):
+            run.given = _given(parts.text)
         if parts.level in _QUIET or _is_code(parts.text) or is_wrapper(parts.text):
             return
         for entry in ENTRIES:
@@ -123,7 +129,18 @@ def _is_code(text: str) -> bool:
 
 
 def _facts(run: _Run) -> RunFacts:
-    return RunFacts(run.phase, run.tracker.standing.kv_cache_tokens)
+    return RunFacts(run.phase, run.tracker.standing.kv_cache_tokens, run.given)
+
+
+def _given(text: str) -> Mapping[str, object]:
+    """What stands behind `non-default args: `, as Python writes a dictionary; empty where it is cut off or another."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes that Python does not know
+            found = ast.literal_eval(text.removeprefix(_GIVEN).strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return {}
+    return {name: value for name, value in found.items() if isinstance(name, str)} if isinstance(found, dict) else {}
 
 
 def _decisive(run: _Run) -> _Hit | None:

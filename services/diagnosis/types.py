@@ -1,7 +1,7 @@
 """A failure recognised in an engine's log, and what is known around it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from gpudeck.services.box.types import Snapshot
 from gpudeck.services.engine.phases import Phase
@@ -27,7 +27,7 @@ class Around:
 
     snapshot: Snapshot | None = None
     spec: EngineSpec | None = None
-    next_port: Callable[[int], int] = lambda port: port + 1  # the next port from one on that seems free
+    next_port: Callable[[int], int] = lambda port: port  # the next port from one on that seems free
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,4 +36,4 @@ class RunFacts:
 
     phase: Phase = Phase.STARTING  # the last one before the failure
     kv_cache_tokens: int | None = None
-    max_model_len: int | None = None
+    given: Mapping[str, object] = field(default_factory=dict)  # what vLLM says that it was given: its non-default args

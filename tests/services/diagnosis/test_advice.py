@@ -184,3 +184,23 @@ def test_an_xid_names_the_card_at_that_address() -> None:
 def test_a_batch_is_made_as_large_as_a_request() -> None:
     found = first("ValueError: max_num_batched_tokens (1024) is smaller than max_model_len (8192). This", around())
     assert options(found).max_num_batched_tokens == 8192
+
+
+GIVEN = "INFO 12-01 02:07:08 [utils.py:233] non-default args: {'port': 8123, 'gpu_memory_utilization': 0.8}"
+
+
+def test_without_a_spec_the_log_says_what_the_engine_was_given() -> None:
+    found = first(f"{GIVEN}\nOSError: [Errno 98] Address already in use")
+    assert found.fix == "Take another port: --port 8124."
+    found = first(f"{GIVEN}\nValueError: No available memory for the cache blocks. Try")
+    assert "--gpu-memory-utilization 0.9" in (found.fix or "")
+
+
+@pytest.mark.parametrize(
+    "said", ["{'port': ", "[1]", "{1: 2}", "{'port': 'x', 'gpu_memory_utilization': 7}", "(" * 500]
+)
+def test_what_is_no_such_word_of_the_log_is_passed_over(said: str) -> None:
+    found = first(
+        f"INFO 12-01 02:07:08 [utils.py:233] non-default args: {said}\nOSError: [Errno 98] Address already in use"
+    )
+    assert found.rule == "port-taken"
