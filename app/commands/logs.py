@@ -5,7 +5,7 @@ import queue
 import sys
 
 from gpudeck.app.commands.common import known_engine, runner_for, whole
-from gpudeck.services.engine.types import LogLine
+from gpudeck.services.engine.types import LogLine, UnitState
 from gpudeck.services.text import printable
 
 
@@ -24,10 +24,13 @@ def run(args: argparse.Namespace) -> int:
         lines = runner.history(state.name, args.lines)
         for line in lines:
             _show(line)
+        if not lines and args.lines != 0:
+            print(_silence(state), file=sys.stderr)
         if args.follow:
+            sys.stdout.flush()
             # Printed here and not on the follower's thread, where nobody would hear that the reader went away.
             came: queue.SimpleQueue[list[LogLine]] = queue.SimpleQueue()
-            follower = runner.follow(state.name, came.put, since=lines[-1].at if lines else None)
+            follower = runner.follow(state.name, came.put, since=lines[-1] if lines else None)
             follower.start()
             try:
                 while True:
@@ -37,6 +40,13 @@ def run(args: argparse.Namespace) -> int:
     finally:
         runner.close()
     return 0
+
+
+def _silence(state: UnitState) -> str:
+    name = printable(state.name)
+    if state.runs:
+        return f"{name} has said nothing yet."
+    return f"{name} has no log here: it was never started, or what it said is no longer kept."
 
 
 def _show_all(lines: list[LogLine]) -> None:

@@ -1,9 +1,12 @@
 """`gpudeck restart NAME`."""
 
 import argparse
+from functools import partial
 
 from gpudeck.app.commands.common import known_engine, runner_for, told_command
 from gpudeck.app.commands.waiting import wait_ready
+from gpudeck.services.engine.listening import port_trouble
+from gpudeck.services.errors import OperatorError
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +18,9 @@ def run(args: argparse.Namespace) -> int:
     runner = runner_for(args)
     try:
         state = known_engine(runner, args.name)
+        if taken := port_trouble(state):
+            raise OperatorError(taken)  # while it still runs, if it does
         runner.restart(state.name)
-        return 0 if args.no_wait else wait_ready(runner, state.name, told_command(args, f"logs {state.name}"))
+        return 0 if args.no_wait else wait_ready(runner, state.name, partial(told_command, args))
     finally:
         runner.close()

@@ -1,10 +1,11 @@
 """`gpudeck start NAME`: start an engine and wait until it answers, or say why it failed."""
 
 import argparse
+from functools import partial
 
 from gpudeck.app.commands.common import known_engine, runner_for, told_command
 from gpudeck.app.commands.waiting import wait_ready
-from gpudeck.services.engine.program import port_in_use
+from gpudeck.services.engine.listening import port_trouble
 from gpudeck.services.errors import OperatorError
 
 
@@ -15,21 +16,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     runner = runner_for(args)
+    told = partial(told_command, args)
     try:
         state = known_engine(runner, args.name)
-        if state.alive:
+        if state.runs:
             print(f"{state.name} is {state.active} already.")
         else:
-            taken = state.spec and port_in_use(state.spec.options.host, state.spec.options.port)
-            if taken:
+            if taken := port_trouble(state):
                 raise OperatorError(taken)
             runner.start(state.name)
         if args.no_wait:
             return 0
         if state.spec is None:
-            follow = told_command(args, f"logs -f {state.name}")
+            follow = told(f"logs -f {state.name}")
             print(f"{state.name} is started; gpudeck did not write its unit and does not know its port: {follow}")
             return 0
-        return wait_ready(runner, state.name, told_command(args, f"logs {state.name}"))
+        return wait_ready(runner, state.name, told)
     finally:
         runner.close()

@@ -1,12 +1,15 @@
-"""`gpudeck status NAME`: 0 where it runs, 3 where it does not."""
+"""`gpudeck status NAME`: 0 where it runs, 3 where it does not or waits to be tried again."""
 
 import argparse
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from textwrap import shorten
 
-from gpudeck.app.commands.common import known_engine, print_json, runner_for
+from gpudeck.app.commands.common import known_engine, print_json, runner_for, told_command
 from gpudeck.app.commands.engines import document, is_ready, shape
+from gpudeck.app.commands.waiting import what_next
+from gpudeck.services.engine.ending import status_words
 from gpudeck.services.engine.types import Runner, UnitState
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.text import printable
@@ -33,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         print_json(document(state))
     else:
         ready = " and answers" if is_ready(state) else ""
-        ending = f", last exit status {state.exit_status}" if state.exit_status is not None else ""
+        ending = f", last ended with {status_words(state.exit_status)}" if state.exit_status is not None else ""
         print(f"{printable(state.name)} is {state.active} ({state.sub}){ready}{ending}")
         if state.since:
             print(f"  since   {datetime.fromtimestamp(state.since).astimezone():%Y-%m-%d %H:%M:%S %Z}")
@@ -46,7 +49,9 @@ def run(args: argparse.Namespace) -> int:
             print(f"  port    {state.spec.options.port}")
         for line in why:
             print(line)
-    return 0 if state.active in ("active", "activating", "reloading") else 3
+        if following := what_next(state, partial(told_command, args)):
+            print(f"  next    {following}")
+    return 0 if state.runs and state.active != "deactivating" else 3
 
 
 def _why(runner: Runner, state: UnitState) -> tuple[str, ...]:

@@ -144,9 +144,13 @@ class EmbeddedRunner:
     def watch(self, listener: Callable[[UnitState], None]) -> Callable[[], None]:
         return self._watcher.add(listener)
 
-    def follow(self, name: str, deliver: Callable[[list[LogLine]], None], *, since: float | None = None) -> LogFollower:
+    def follow(
+        self, name: str, deliver: Callable[[list[LogLine]], None], *, since: float | LogLine | None = None
+    ) -> LogFollower:
         files = self._installed(name)
         history = () if since is None else (files.previous_log,)
+        if isinstance(since, LogLine):
+            return FileFollower(files.log, deliver, history=history, after=since.cursor)
         return FileFollower(files.log, deliver, history=history, since=since)
 
     def history(self, name: str, lines: int | None = None) -> list[LogLine]:

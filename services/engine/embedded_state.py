@@ -37,9 +37,9 @@ def unit_state(files: EngineDirectory, name: str, unit: str, spec: EngineSpec | 
 def _ended(dead: UnitState, end: End) -> UnitState:
     status = end.status or 0
     killed = os.WIFSIGNALED(status)
-    code = os.WTERMSIG(status) if killed else os.WEXITSTATUS(status)
+    code = 128 + os.WTERMSIG(status) if killed else os.WEXITSTATUS(status)
     ended = replace(dead, since=end.at, exit_status=code)
-    if end.asked and not (killed and code == signal.SIGKILL):
+    if end.asked and not (killed and os.WTERMSIG(status) == signal.SIGKILL):
         return ended
     result = "timeout" if end.asked else "signal" if killed else "exit-code"
     return replace(ended, active="failed", sub="failed", result=result)

@@ -4,36 +4,46 @@ import signal
 
 from gpudeck.services.engine.types import UnitState
 
+_SIGNALLED = 128  # exit statuses from here on stand for signals, as in a shell
+
 
 def how_it_ended(unit: UnitState) -> str:
     """One sentence; "" where nothing went wrong.  Results are systemd's: systemd.service(5), $SERVICE_RESULT."""
+    if unit.gave_up:
+        return (
+            f"It crashed {unit.restarts + 1} times in a row, so that systemd gave up: mend it, then start it again."
+            if unit.restarts
+            else "It was started too often in a short time: mend it, then start it again."
+        )
     status = unit.exit_status
     match unit.result:
         case "exit-code" if status is not None:
-            return f"It ended with exit status {status}: the end of its log may say why."
+            return f"It ended with {status_words(status)}: the end of its log may say why."
         case "signal" | "core-dump" if status:
             return f"It was killed by {_signal(status)}{_by_whom(status)}."
         case "oom-kill":
             return "The kernel killed it, since the machine's memory ran out: plan for less, or stop something else."
         case "timeout":
             return "It took longer to start or stop than it may, and was killed."
-        case "start-limit-hit":
-            return "It was started too often in a short time: mend it, then start it again."
         case "success" | "":
             return ""
     return f"It failed ({unit.result})."
 
 
+def status_words(status: int) -> str:
+    """An exit status in words: "exit status 3", "SIGTERM (exit status 143)"."""
+    name = _signal(status) if status > _SIGNALLED else ""
+    return f"{name} (exit status {status})" if name else f"exit status {status}"
+
+
 def _signal(status: int) -> str:
-    """systemd's statuses count signals from 128 on, as a shell does."""
-    number = status - 128 if status > 128 else status
     try:
-        return signal.Signals(number).name
+        return signal.Signals(status - _SIGNALLED).name
     except ValueError:
-        return f"signal {number}"
+        return f"signal {status - _SIGNALLED}"
 
 
 def _by_whom(status: int) -> str:
-    if status % 128 == signal.SIGKILL:
+    if status - _SIGNALLED == signal.SIGKILL:
         return ", as the kernel does where memory runs out: dmesg says whether it did"
     return ""

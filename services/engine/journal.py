@@ -146,20 +146,21 @@ def _number(value: Any) -> int | None:
 
 
 class JournalFollower:
-    """Follows one unit's journal from `since` on: epoch seconds, or what tells the run to begin with (None: from now).
+    """Follows one unit's journal from `since` on: epoch seconds, the line behind which to begin, or what tells the run
+    to begin with (None: from now).
 
     One thread reads, one delivers.  Delivered batches hold at most BATCH lines; what a slow `deliver` can not take is
     dropped oldest first, and the gap is told as a line.  When journalctl ends, it goes on from the last cursor.
     """
 
     def __init__(
-        self, query: JournalQuery, deliver: Deliver, *, since: float | Callable[[], Run | None] | None = None
+        self, query: JournalQuery, deliver: Deliver, *, since: float | LogLine | Callable[[], Run | None] | None = None
     ) -> None:
         self._query = query
         self._deliver = deliver
         self._since = since
         self._run: Run | None = None
-        self._cursor: str | None = None
+        self._cursor = since.cursor if isinstance(since, LogLine) else None
         self._stopping = threading.Event()
         self._child: subprocess.Popen[bytes] | None = None
         self._child_lock = threading.Lock()
@@ -211,6 +212,8 @@ class JournalFollower:
     def _began(self) -> float:
         if isinstance(self._since, (int, float)):
             return self._since
+        if isinstance(self._since, LogLine):
+            return self._since.at or time.time()
         if self._since is not None:
             try:
                 self._run = self._since()

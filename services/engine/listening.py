@@ -4,6 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gpudeck.services.engine.ownership import engine_of
+from gpudeck.services.engine.program import port_in_use
 from gpudeck.services.engine.types import UnitState
 
 _LISTENING = "0A"  # TCP_LISTEN, as /proc/net/tcp writes it
@@ -24,6 +25,17 @@ def answers_itself(state: UnitState, port: int, proc: Path = Path("/proc")) -> b
     if not owners:
         return True
     return any(pid == state.main_pid or engine_of(pid, proc) == state.name for pid in owners)
+
+
+def port_trouble(state: UnitState) -> str | None:
+    """Why a start of the engine would end at its port, naming who listens there; None where nothing is in the way.
+
+    What listens there now and is the engine itself will have left.
+    """
+    if state.spec is None:
+        return None
+    host, port = state.spec.options.host, state.spec.options.port
+    return None if answers_itself(state, port) else port_in_use(host, port)
 
 
 def _listening_sockets(port: int, proc: Path) -> set[str]:

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from io import FileIO
 from pathlib import Path
 
@@ -38,12 +39,17 @@ class FileFollower:
         *,
         history: Sequence[Path] = (),
         since: float | None = None,
+        after: str | None = None,
     ) -> None:
-        """`history` are older files that come first; stamped lines from before `since` (epoch seconds) are left out."""
+        """`history` are older files that come first; stamped lines from before `since` (epoch seconds) are left out.
+
+        With `after`, the cursor of a line that `read_lines` gave, what stands behind that line is all that comes.
+        """
         self._path = path
         self._deliver = deliver
         self._history = history
         self._since = since
+        self._after = _place(after) if after is not None else None
         self._rest = b""
         self._still = False  # the unfinished line has not grown since the last poll
         self._entries = _Entries()
@@ -61,8 +67,9 @@ class FileFollower:
     def _run(self) -> None:
         for path in self._history:
             with suppress(OSError), path.open("rb", buffering=0) as older:
-                self._read_on(older)
-                self._finish_line()
+                if self._after is None or self._skip_to_after(older):
+                    self._read_on(older)
+                    self._finish_line()
         file: FileIO | None = None
         try:
             while not self._stopped.is_set():
@@ -83,9 +90,23 @@ class FileFollower:
 
     def _open(self) -> FileIO | None:
         try:
-            return self._path.open("rb", buffering=0)
+            file = self._path.open("rb", buffering=0)
         except OSError:
             return None
+        if self._after is not None:
+            self._skip_to_after(file)
+            self._after = None
+        return file
+
+    def _skip_to_after(self, file: FileIO) -> bool:
+        """Go to where the following is to begin; False where that is not in this file."""
+        assert self._after is not None
+        inode, offset = self._after
+        status = os.fstat(file.fileno())
+        if status.st_ino != inode:
+            return False
+        file.seek(min(offset, status.st_size))
+        return True
 
     def _replaced(self, file: FileIO) -> bool:
         try:
@@ -180,16 +201,25 @@ class _Entries:
 def read_lines(paths: Sequence[Path], lines: int | None = None) -> list[LogLine]:
     """The lines of `paths`, one file after the other: the last `lines`, and never more than LONGEST_HISTORY.
 
-    A file that is not there has none.  Raises OSError for one that can not be read.
+    A file that is not there has none.  Each line's cursor is where it ends, for FileFollower's `after`.  Raises OSError
+    for a file that can not be read.
     """
     wanted = LONGEST_HISTORY if lines is None else min(max(lines, 0), LONGEST_HISTORY)
     found: deque[LogLine] = deque(maxlen=wanted)
     for path in paths:
         with suppress(FileNotFoundError), path.open("rb") as file:
-            written_at, entries = os.fstat(file.fileno()).st_mtime, _Entries()
+            status, entries, offset = os.fstat(file.fileno()), _Entries(), 0
             while line := file.readline(_MAX_LINE):
-                found.append(entries.entry(line.removesuffix(b"\n"), written_at))
+                offset += len(line)
+                entry = entries.entry(line.removesuffix(b"\n"), status.st_mtime)
+                found.append(replace(entry, cursor=f"{status.st_ino}:{offset}"))
     return list(found)
+
+
+def _place(cursor: str) -> tuple[int, int]:
+    """The inode and the offset behind the line of that cursor."""
+    inode, _, offset = cursor.partition(":")
+    return int(inode), int(offset)
 
 
 def _split(line: bytes) -> Iterator[bytes]:

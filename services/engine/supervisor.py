@@ -101,6 +101,11 @@ class Supervisor:
         environment = (
             os.environ | self._command.environment | {RUN_VARIABLE: self._run, UNIT_VARIABLE: self._command.unit}
         )
+        folder = os.path.dirname(argv[0])  # noqa: PTH120
+        path = environment.get("PATH", os.defpath)
+        if folder.startswith("/") and folder not in path.split(":"):
+            # What lies beside vllm in its environment: FlashInfer calls the ninja there.
+            environment["PATH"] = f"{folder}:{path}"
         failed, failure = os.pipe()  # closed by a successful exec
         pid = os.fork()
         if pid == 0:

@@ -29,14 +29,26 @@ class UnitState:
     result: str = ""  # Result: success, exit-code, signal, timeout …
     main_pid: int | None = None
     since: float | None = None  # when it entered this state, seconds since the epoch
-    exit_status: int | None = None  # of the main process's last end
+    exit_status: int | None = None  # of the main process's last end: its exit code, or 128+N when signal N killed it
     restarts: int = 0
     spec: EngineSpec | None = None  # what its unit was made from, or what was read from another's unit
     gone: bool = False  # the last word of a watched engine: its unit was deleted
+    retry_at: float | None = None  # when systemd tries again, seconds since the epoch; only between two tries
+    gave_up: bool = False  # it crashed so often that systemd starts it no more until someone asks for it
 
     @property
     def alive(self) -> bool:
         return self.active in ("activating", "active", "deactivating", "reloading")
+
+    @property
+    def between_tries(self) -> bool:
+        """Whether it crashed and waits for systemd to start it again: systemd calls that "activating"."""
+        return "auto-restart" in self.sub
+
+    @property
+    def runs(self) -> bool:
+        """Whether there is a run now, one that ends included."""
+        return self.alive and not self.between_tries
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +128,11 @@ class Runner(Protocol):
         """Call `listener` (on the runner's thread) at every change of an engine; returns what ends that."""
         ...
 
-    def follow(self, name: str, deliver: Callable[[list[LogLine]], None], *, since: float | None = None) -> LogFollower:
-        """A follower of the engine's log from `since` (epoch seconds; None: its present run) on.
+    def follow(
+        self, name: str, deliver: Callable[[list[LogLine]], None], *, since: float | LogLine | None = None
+    ) -> LogFollower:
+        """A follower of the engine's log from `since` on: epoch seconds, what follows a line of `history`, or, where
+        None, its present run.
 
         `deliver` is called on the follower's thread with batches, oldest first.
         """

@@ -6,6 +6,7 @@ systemd.exec(5), systemd.kill(5), systemd.syntax(7).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from gpudeck.services.engine.quoting import account, assignment, command, to_end_of_line
 from gpudeck.services.engine.types import Scope
@@ -151,7 +152,7 @@ def _service_section(
     ]
     if user is not None and scope is Scope.SYSTEM:
         lines.append(UnitLine(f"User={account(user)}", "The engine runs as this user instead of root."))
-    for name, value in environment.items():
+    for name, value in with_path(argv, environment).items():
         lines.append(UnitLine(f"Environment={assignment(name, value)}", _WHY.get(name, "")))
     lines += [
         UnitLine(
@@ -186,7 +187,18 @@ _WHY = {
     "VLLM_PP_LAYER_PARTITION": "How many layers each pipeline stage takes.",
     "PYTHONUNBUFFERED": "The last words before a crash reach the journal.",
     "HF_HOME": "Where the Hugging Face cache lies.",
+    "PATH": "What lies beside vllm in its environment is found too: FlashInfer compiles kernels with the ninja there.",
 }
+# What systemd gives its services (systemd.exec(5), "Environment Variables in Spawned Processes").
+_USUAL_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+
+def with_path(argv: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment with a PATH that begins with the program's own folder, where that is not a usual one."""
+    folder = str(PurePosixPath(argv[0]).parent)
+    if "PATH" in environment or folder in _USUAL_PATH or ":" in folder:
+        return environment
+    return {**environment, "PATH": ":".join((folder, *_USUAL_PATH))}
 
 
 def _stop_seconds(argv: Sequence[str]) -> int:

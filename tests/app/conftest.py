@@ -1,14 +1,17 @@
 """A home of its own for each test of the app, and the embedded runner whatever the machine was booted with."""
 
 import os
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from gpudeck.app.__main__ import main
 from gpudeck.services.engine import choose
 from gpudeck.services.engine.types import Scope
+from tests.rigs.as_command import Done, Gpudeck
 
 
 @pytest.fixture
@@ -32,3 +35,20 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         for engine in runner.engines():
             runner.remove(engine.name)
         runner.close()
+
+
+@pytest.fixture
+def gpudeck(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Gpudeck:
+    """gpudeck in this process, where it gets the embedded runner."""
+
+    def run(*words: str) -> Done:
+        capsys.readouterr()
+        monkeypatch.setattr(sys, "argv", ["gpudeck", *words])
+        try:
+            code = main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        said = capsys.readouterr()
+        return Done(code, said.out, said.err)
+
+    return run

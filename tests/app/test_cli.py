@@ -4,64 +4,22 @@ import json
 import os
 import socket
 import subprocess
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from gpudeck.app.__main__ import main
 from gpudeck.app.cli import COMMANDS
 from gpudeck.services.engine import choose
 from gpudeck.services.engine.types import Runner
 from gpudeck.services.plan.types import EngineOptions
 from tests.app.write_schemas import DOCS
+from tests.rigs.as_command import EMBEDDED, Gpudeck
 from tests.rigs.at_the_panel import GPUDECK, free_port
 from tests.rigs.small_engines import engine
 
 MODEL = str(Path(__file__).parents[1] / "data" / "models" / "qwen2.5-0.5b")
-# gpudeck as a process of its own that takes the embedded runner whatever the machine was booted with.
-EMBEDDED = (
-    sys.executable,
-    "-c",
-    "import functools, sys; from gpudeck.services.engine import choose, types; from gpudeck.app.__main__ import main; "
-    "choose.open_runner = functools.partial(choose.open_runner, allow=(types.Scope.EMBEDDED,)); sys.exit(main())",
-)
 NAMED = ("start", "stop", "restart", "status", "logs", "remove")  # commands on one engine
-
-
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def refused(self) -> bool:
-        """One sentence, with nothing on standard output."""
-        return self.code == 1 and self.out == "" and self.err.count("\n") == 1 and self.err.startswith("gpudeck: ")
-
-
-Gpudeck = Callable[..., Done]
-
-
-@pytest.fixture
-def gpudeck(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Gpudeck:
-    """gpudeck in this process, where it gets the embedded runner."""
-
-    def run(*words: str) -> Done:
-        capsys.readouterr()
-        monkeypatch.setattr(sys, "argv", ["gpudeck", *words])
-        try:
-            code = main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        said = capsys.readouterr()
-        return Done(code, said.out, said.err)
-
-    return run
 
 
 @pytest.fixture

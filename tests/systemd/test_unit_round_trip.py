@@ -14,7 +14,7 @@ from gpudeck.services.engine.systemd.connection import CALL_SECONDS, Connection
 from gpudeck.services.engine.systemd.manager import SystemdRunner
 from gpudeck.services.engine.systemd.units import facts_of, load
 from gpudeck.services.engine.types import Scope
-from gpudeck.services.engine.unit_text import SECRETS, spec_of, unit_text
+from gpudeck.services.engine.unit_text import SECRETS, spec_of, unit_text, with_path
 from gpudeck.services.plan.command import argv, environment
 from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
 from tests.rigs.small_engines import inside_systemd
@@ -62,12 +62,13 @@ def test_generated_specs(connection: Connection, spec: EngineSpec) -> None:
     path = Path("/etc/systemd/system", unit)
     text = unit_text(spec, argv=argv(spec), environment=environment(spec), secrets_file="/etc/gpudeck/x.env")
     path.write_text(text)
+    variables = with_path(argv(spec), environment(spec))
     try:
         facts = facts_of(connection, load(connection, unit))
         assert facts["LoadState"] == "loaded", facts["LoadError"]
         ((program, words, *_),) = facts["ExecStart"]
         assert (program, *words) == (spec.program[0], *argv(spec))
-        assert facts["Environment"] == [f"{name}={value}" for name, value in environment(spec).items()]
+        assert facts["Environment"] == [f"{name}={value}" for name, value in variables.items()]
         assert facts["EnvironmentFiles"] == [("/etc/gpudeck/x.env", True)]
         assert spec_of(path.read_text()) == spec
     finally:

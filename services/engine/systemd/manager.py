@@ -179,7 +179,11 @@ class SystemdRunner:
         unit = self._startable(name)
         # A start by hand shall not be refused for the crashes before it.
         self._reset(unit)
-        self._job("start", unit, "StartUnit", START_SECONDS, wanted="active")
+        if "auto-restart" in self._facts(unit)["SubState"]:
+            # A start would wait for systemd's own pause between two tries; a restart does not.
+            self._job("start", unit, "RestartUnit", START_SECONDS, wanted="active")
+        else:
+            self._job("start", unit, "StartUnit", START_SECONDS, wanted="active")
 
     def restart(self, name: str) -> None:
         unit = self._startable(name)
@@ -195,7 +199,9 @@ class SystemdRunner:
 
     # The log
 
-    def follow(self, name: str, deliver: Callable[[list[LogLine]], None], *, since: float | None = None) -> LogFollower:
+    def follow(
+        self, name: str, deliver: Callable[[list[LogLine]], None], *, since: float | LogLine | None = None
+    ) -> LogFollower:
         query = JournalQuery(self._unit(name), self.scope)
         return JournalFollower(query, deliver, since=(lambda: self._run(name)) if since is None else since)
 

@@ -55,6 +55,29 @@ def state_from(facts: Facts, *, name: str, unit: str, scope: Scope, spec: Engine
         exit_status=_exit_status(facts),
         restarts=facts.get("NRestarts", 0),
         spec=spec,
+        retry_at=_retry_at(facts),
+        gave_up=_gave_up(facts),
+    )
+
+
+def _retry_at(facts: Facts) -> float | None:
+    """When a crashed unit is started again, in seconds since the epoch; None where no start is due."""
+    if "auto-restart" not in facts["SubState"] or not facts["StateChangeTimestamp"]:
+        return None
+    # The pause grows by RestartSteps=, which systemd knows from 254 on; before, it is always the same.
+    pause = facts.get("RestartUSecNext") or facts.get("RestartUSec", 0)
+    return float(facts["StateChangeTimestamp"] + pause) / 1e6
+
+
+def _gave_up(facts: Facts) -> bool:
+    """Whether the start limit ended a crash loop.
+
+    Result says so only after an end that looked like none (exit code 0); else it stays that of the last crash, and
+    the count of restarts stands at the limit.
+    """
+    burst = facts.get("StartLimitBurst", 0)
+    return facts["ActiveState"] == "failed" and (
+        facts.get("Result") == "start-limit-hit" or 0 < burst <= facts.get("NRestarts", 0)
     )
 
 

@@ -136,7 +136,7 @@ def test_start_and_stop(box: Box) -> None:
     assert not main.alive
     stopped = box.state()
     assert (stopped.active, stopped.sub, stopped.result) == ("inactive", "dead", "success")
-    assert stopped.exit_status == signal.SIGTERM
+    assert stopped.exit_status == 128 + signal.SIGTERM
 
 
 def test_every_descendant_is_ended(box: Box) -> None:
@@ -160,7 +160,7 @@ def test_what_the_main_process_leaves_behind_is_ended(box: Box) -> None:
     os.kill(state.main_pid, signal.SIGKILL)
     until(lambda: box.state().active == "failed")
     assert [each for each in everyone if each.alive] == []
-    assert (box.state().result, box.state().exit_status) == ("signal", signal.SIGKILL)
+    assert (box.state().result, box.state().exit_status) == ("signal", 128 + signal.SIGKILL)
 
 
 @pytest.mark.parametrize("status", [0, 1, 130])
