@@ -8,6 +8,10 @@ from gpudeck.app.terminal import guard_screen, require_terminal, speaks_unicode
 
 def open_panel(args: argparse.Namespace) -> int:
     """Run the panel until the operator leaves; returns the exit code."""
+    if args.demo:
+        from gpudeck.services.box.simulated import simulated_box
+
+        simulated_box(args.demo)  # a wrong name is told first, on whatever terminal
     require_terminal()
     # Looked at before Textual is imported: a box file that can not be read is told on the plain terminal.
     from gpudeck.app.panel import Panel, setup_from

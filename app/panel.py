@@ -14,6 +14,7 @@ from textual.binding import BindingType
 
 from gpudeck.app import box_news, keymap, places, themes
 from gpudeck.app.chat_acts import ChatActs
+from gpudeck.app.commands.common import scope_from
 from gpudeck.app.deck_app import INTERVAL_S, PanelSetup
 from gpudeck.app.feeds import LatestSlot
 from gpudeck.app.messages import BoxArrived, HostArrived
@@ -31,7 +32,7 @@ from gpudeck.widgets.messages import DemandChanged, HostLooked
 
 def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
     """The setup that the command line names.  Raises OperatorError for a box that can not be read."""
-    demo = bool(args.demo)
+    demo, scope = bool(args.demo), scope_from(args)
     source = open_source(demo=args.demo, box_file=args.box_file, loads=places.demo_loads() if demo else None)
     if demo or args.box_file:
         # A file that can not be read is told before the screen is taken; NVML is opened by the sampler's thread.
@@ -43,7 +44,7 @@ def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
             raise OperatorError("This is a recorded box: plans are judged, nothing is started.")
         from gpudeck.services.engine.choose import open_runner
 
-        return open_runner(demo=demo)
+        return open_runner(demo=demo, scope=scope)
 
     return PanelSetup(
         source=source,

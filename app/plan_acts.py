@@ -7,6 +7,7 @@ from textual import on
 from gpudeck.app.draft_acts import around
 from gpudeck.app.drafts import Draft
 from gpudeck.app.messages import ModelRead, ModelsWeighed, ShelfSearched
+from gpudeck.app.programs import load_format_of
 from gpudeck.app.what_if_acts import WhatIfActs
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan import preset
@@ -96,6 +97,8 @@ class PlanActs(WhatIfActs):
         name = name_for(model.name, taken)
         ports = state.ports_of_others(name)
         options = preset.cautious(draft.options, model) if draft.cautious else draft.options
+        if self.setup.demo:
+            options = replace(options, load_format=load_format_of(model.path))
         while options.port in ports:
             options = replace(options, port=options.port + 1)
         self.draft_changed(model=model, name=name, options=options, layer_partition=None)

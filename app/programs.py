@@ -1,12 +1,15 @@
 """What runs as the engine: the vLLM of this machine, or the demo's simulated one."""
 
+import os
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpudeck.app import places
+from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.versions import NEWEST_KNOWN, is_release
+from gpudeck.services.text import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,26 @@ def engine_program(*, demo: str | None) -> EngineProgram:
     engine = installed(words)
     version = engine.version if engine is not None else None
     return EngineProgram(words, version=version if version and is_release(version) else NEWEST_KNOWN)
+
+
+def demo_model(name: str) -> str:
+    """The model that is named in a demo: its own by their bare names (they are made where they are missing), others as
+    they are.  Raises OperatorError, with the demo's models listed, where there is none.
+    """
+    from gpudeck.services.models.hub_cache import cache_root, is_hub_id, snapshot
+    from gpudeck.services.simulator.models import CONFIGS, make_models
+
+    make_models(places.demo_models())
+    if name in CONFIGS:
+        return str(places.demo_models() / name)
+    if "/" in name or os.path.lexists(name) or (is_hub_id(name) and snapshot(name, cache_root())):
+        return name
+    raise OperatorError(f"The demo has no model {printable(name[:80])}: take one of {', '.join(CONFIGS)}.")
+
+
+def load_format_of(model: str) -> str | None:
+    """What the model is to be loaded by in a demo: its own models have no weights."""
+    return "dummy" if Path(model).parent == places.demo_models() else None
 
 
 def model_roots(*, demo: bool) -> tuple[Path, ...]:

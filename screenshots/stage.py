@@ -143,7 +143,7 @@ async def on_stage(columns: int, rows: int, box: str = "mixed", *, ascii_only: b
         return (HOME / "models",)
 
     try:
-        setup = setup_from(Namespace(demo=box, box_file=None), ascii_only=ascii_only)
+        setup = setup_from(Namespace(demo=box, box_file=None, scope=None), ascii_only=ascii_only)
         panel = Panel(replace(setup, open_runner=runner, model_roots=models))
         async with panel.run_test(size=(columns, rows), notifications=True) as pilot:
             stage = Stage(panel, pilot)

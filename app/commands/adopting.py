@@ -41,9 +41,14 @@ def others(args: argparse.Namespace, runner: Runner) -> list[Reviewed]:
     """The box's other services that run vLLM; none where no systemd runs them, or among the demo's engines."""
     if args.demo or runner.scope is Scope.EMBEDDED:
         return []
+    from gpudeck.services.engine.systemd.beside import Beside
     from gpudeck.services.engine.systemd.manager import SystemdRunner
 
-    if not isinstance(runner, SystemdRunner) or not (found := find_others(runner)):
+    systemds = [runner.own, runner.system] if isinstance(runner, Beside) else [runner]
+    asked = [each for each in systemds if isinstance(each, SystemdRunner) and not each.lost]
+    if not (found := [each for systemd in asked for each in find_others(systemd)]):
         return []
     box = box_of(args)
-    return [Reviewed(each, judged(args, each.adopted, box)) for each in (find_others(runner, box) if box else found)]
+    if box is not None:
+        found = [each for systemd in asked for each in find_others(systemd, box)]
+    return [Reviewed(each, judged(args, each.adopted, box)) for each in found]

@@ -5,10 +5,12 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
+from itertools import count
 from typing import TYPE_CHECKING
 
 from gpudeck.app import places
-from gpudeck.app.programs import engine_program
+from gpudeck.app.programs import engine_program, load_format_of
+from gpudeck.services.engine.types import Scope
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.extra import extra_value
 from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
@@ -45,6 +47,12 @@ def add_box_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--box", dest="box_file", metavar="FILE", default=argparse.SUPPRESS, help="replay a recorded box"
     )
+    group.add_argument(
+        "--scope",
+        choices=[scope.value for scope in Scope],
+        default=argparse.SUPPRESS,
+        help="whose engines: the system's systemd, your own, or gpudeck's embedded runner",
+    )
     group.add_argument("--plain", action="store_true", default=argparse.SUPPRESS, help="no colour and no drawing")
 
 
@@ -72,12 +80,17 @@ def runner_for(args: argparse.Namespace) -> "Runner":
         simulated_box(args.demo)  # a box of that name must be there, though engines are the same on all of them
     from gpudeck.services.engine.choose import open_runner
 
-    return open_runner(demo=bool(args.demo))
+    return open_runner(demo=bool(args.demo), scope=scope_from(args))
+
+
+def scope_from(args: argparse.Namespace) -> Scope | None:
+    return Scope(args.scope) if args.scope else None
 
 
 def told_command(args: argparse.Namespace, words: str) -> str:
     """A command to give next, as it has to be typed: of the demo's engines only `--demo` knows."""
-    return f"gpudeck {words}{' --demo' if args.demo else ''}"
+    scope = f" --scope {args.scope}" if args.scope else ""
+    return f"gpudeck {words}{' --demo' if args.demo else ''}{scope}"
 
 
 def known_engine(runner: "Runner", name: str) -> "UnitState":
@@ -104,7 +117,9 @@ def add_spec_options(parser: argparse.ArgumentParser) -> None:
     place.add_argument("--share", metavar="0,1", help="cards that this engine shares on purpose with others")
     engine = parser.add_argument_group("engine options (vLLM's own)")
     engine.add_argument("--host", default=EngineOptions().host)
-    engine.add_argument("--port", type=_PORT, default=EngineOptions().port)
+    engine.add_argument(
+        "--port", type=_PORT, help=f"default: {EngineOptions().port}, or the next that no other engine has"
+    )
     engine.add_argument("--served-model-name")
     engine.add_argument("--max-model-len", type=_length, metavar="TOKENS", help="a number, or 8k, 128K")
     engine.add_argument("--gpu-memory-utilization", type=_share, metavar="0..1")
@@ -129,7 +144,7 @@ def add_spec_options(parser: argparse.ArgumentParser) -> None:
 def options_from(args: argparse.Namespace) -> EngineOptions:
     return EngineOptions(
         host=args.host,
-        port=args.port,
+        port=args.port or EngineOptions().port,
         served_model_name=args.served_model_name,
         max_model_len=args.max_model_len,
         gpu_memory_utilization=args.gpu_memory_utilization,
@@ -138,7 +153,7 @@ def options_from(args: argparse.Namespace) -> EngineOptions:
         kv_cache_dtype=args.kv_cache_dtype,
         quantization=args.quantization,
         dtype=args.dtype,
-        load_format=args.load_format,
+        load_format=args.load_format or (load_format_of(args.model) if args.demo else None),
         enforce_eager=args.enforce_eager,
         extra=tuple(args.extra),
     )
@@ -173,15 +188,20 @@ def spec_from(args: argparse.Namespace, model: "ModelFacts", placement: Placemen
 
 
 def surroundings(args: argparse.Namespace, snapshot: "Snapshot", name: str) -> "Surroundings":
-    """What stands around the plan of the engine `name`: the other engines too, where a runner answers."""
+    """What stands around the plan of the engine `name`: the other engines too, where a runner answers.
+
+    Where no port was asked for, `args` gets the engine's own, or else one that none of the others has.
+    """
     from gpudeck.services.rules.surroundings import Surroundings
 
     neighbours: tuple[EngineSpec, ...] = ()
     if not args.box_file:
         with suppress(OperatorError), closing(runner_for(args)) as runner:
-            neighbours = tuple(
-                state.spec for state in runner.engines() if state.spec is not None and state.name != name
-            )
+            engines = runner.engines()
+            neighbours = tuple(state.spec for state in engines if state.spec is not None and state.name != name)
+            if args.port is None:
+                own = next((state.spec.options.port for state in engines if state.spec and state.name == name), None)
+                args.port = own or _port_beside(neighbours)
     return Surroundings(
         vllm_version=args.vllm_version or engine_program(demo=args.demo).version,
         neighbours=neighbours,
@@ -190,6 +210,12 @@ def surroundings(args: argparse.Namespace, snapshot: "Snapshot", name: str) -> "
         accelerators=() if args.box_file or args.demo else _other_accelerators(),
         tokenizer_tokens=_tokenizer_tokens(args.extra),
     )
+
+
+def _port_beside(neighbours: Sequence[EngineSpec]) -> int:
+    """The first port from vLLM's usual one on that is no other engine's."""
+    taken = {neighbour.options.port for neighbour in neighbours}
+    return next(port for port in count(EngineOptions().port) if port not in taken)
 
 
 def _other_accelerators() -> tuple[str, ...]:

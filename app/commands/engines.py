@@ -21,15 +21,20 @@ _COLUMNS = ("NAME", "STATE", "PORT", "SHAPE", "CARDS", "PID", "SCOPE", "MODEL")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--names", action="store_true", help="their names alone, a line each, for scripts")
 
 
 def run(args: argparse.Namespace) -> int:
     runner = runner_for(args)
     try:
-        foreign = {each.found.state.unit: each for each in _others(args, runner)}
+        if args.names:
+            for state in runner.engines():
+                print(printable(state.name))
+            return 0
+        foreign = {_key(each.found.state): each for each in _others(args, runner)}
         states = sorted(
             (
-                replace(state, spec=foreign[state.unit].review.adopted.spec) if state.unit in foreign else state
+                replace(state, spec=foreign[_key(state)].review.adopted.spec) if _key(state) in foreign else state
                 for state in runner.engines()
             ),
             key=lambda state: state.name,
@@ -37,10 +42,10 @@ def run(args: argparse.Namespace) -> int:
     finally:
         runner.close()
     if args.json:
-        print_json({"engines": [document(state, foreign.get(state.unit)) for state in states]})
+        print_json({"engines": [document(state, foreign.get(_key(state))) for state in states]})
     elif states:
         print(table([_COLUMNS, *(_row(state) for state in states)]))
-        for unit, each in foreign.items():
+        for (_scope, unit), each in foreign.items():
             count = len(each.review.findings)
             print(
                 f"{printable(unit)} was not written by gpudeck: {count or 'no'} finding{'' if count == 1 else 's'}, "
@@ -49,6 +54,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(f"No engines here yet: {told_command(args, 'install MODEL --stage 0')} makes one, or open the panel.")
     return 0
+
+
+def _key(state: UnitState) -> tuple[str, str]:
+    """The user's systemd and the system's may have units of one name."""
+    return state.scope.value, state.unit
 
 
 def _others(args: argparse.Namespace, runner: "Runner") -> "list[Reviewed]":

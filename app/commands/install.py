@@ -24,7 +24,10 @@ def run(args: argparse.Namespace) -> int:
     if judgement.state is VerdictState.BLOCKED and not args.force:
         worst = next(finding for finding in judgement.findings if finding.severity is Severity.ERROR)
         way_out = worst.fix or "Change the plan."
-        raise OperatorError(f"The plan is blocked ({worst.rule}). {way_out} --force installs it all the same.")
+        raise OperatorError(
+            f"The plan is blocked ({worst.rule}): {printable(worst.message)} {way_out} "
+            "--force installs it all the same."
+        )
     runner = runner_for(args)
     try:
         preview = runner.preview(spec)

@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import sys
 import textwrap
 
 from gpudeck.app.commands.common import (
@@ -19,7 +20,7 @@ from gpudeck.services.models.read import read_model
 from gpudeck.services.plan.findings import Judgement, VerdictState
 from gpudeck.services.plan.naming import checked_name, name_for
 from gpudeck.services.plan.propose import propose
-from gpudeck.services.plan.types import EngineSpec, Placement
+from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
 from gpudeck.services.rules.judge import judge
 
 
@@ -43,15 +44,23 @@ def judged_spec(args: argparse.Namespace) -> tuple[EngineSpec, Judgement]:
     """The spec that the arguments name, on the best placement where they give none, and what is found about it."""
     model = read_model(args.model)
     snapshot = read_box(args)
-    name = checked_name(args.name) if args.name else name_for(model.name, ())
+    name = checked_name(args.name) if args.name is not None else name_for(model.name, ())
     used = used_memory(snapshot)
+    asked = args.port
     around = surroundings(args, snapshot, name)
+    owners = [each.name for each in around.neighbours if each.options.port == (asked or EngineOptions().port)]
+    if owners and asked is None and args.port != EngineOptions().port:
+        print(f"Port {EngineOptions().port} is {owners[0]}'s, so that {name} gets {args.port}.", file=sys.stderr)
     placement = placement_from(args)
     if placement is None:
         proposals = propose(
             snapshot.box, model, spec_from(args, model, Placement(), name), used, replicas=args.replicas, around=around,
             tensor_parallel=args.tensor_parallel_size, pipeline_parallel=args.pipeline_parallel_size,
         )  # fmt: skip
+        if not proposals and owners:
+            raise OperatorError(
+                f"Port {asked} is {owners[0]}'s: leave --port out and the next free one is taken, or give another."
+            )
         if not proposals:
             raise OperatorError(
                 f"No placement of {model.name} on this box would start: gpudeck plan {args.model} --stage 0 says why."

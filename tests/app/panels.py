@@ -128,9 +128,9 @@ async def panel(setup: PanelSetup, size: tuple[int, int] = WIDE) -> AsyncIterato
 
 def demo(box: str = "mixed") -> PanelSetup:
     """What `gpudeck --demo` opens the panel with."""
-    return setup_from(argparse.Namespace(demo=box, box_file=None), ascii_only=False)
+    return setup_from(argparse.Namespace(demo=box, box_file=None, scope=None), ascii_only=False)
 
 
 def real() -> PanelSetup:
     """What `gpudeck` opens the panel with."""
-    return setup_from(argparse.Namespace(demo=None, box_file=None), ascii_only=False)
+    return setup_from(argparse.Namespace(demo=None, box_file=None, scope=None), ascii_only=False)

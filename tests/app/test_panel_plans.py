@@ -92,7 +92,9 @@ async def test_a_first_start_is_cautious_and_steps_up_once_it_has_run() -> None:
         await desk.start()
         await desk.is_(LLAMA, "ready")
         await desk.press("2", "A")
-        assert desk.panel.state.draft.options == EngineOptions(port=desk.panel.state.draft.options.port)
+        assert desk.panel.state.draft.options == EngineOptions(
+            port=desk.panel.state.draft.options.port, load_format="dummy"
+        )
         await desk.until(lambda: "cautious options" not in desk.shown, "title")
         await desk.press("A")
         await desk.sees("cautious options")

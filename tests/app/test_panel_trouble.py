@@ -178,7 +178,7 @@ def test_a_broken_box_file_is_told_before_the_screen_is_taken(home: Path, tmp_pa
     path = tmp_path / "box.json"
     path.write_text(text)
     with pytest.raises(OperatorError, match=r"box\.json"):
-        setup_from(argparse.Namespace(demo=None, box_file=str(path)), ascii_only=False)
+        setup_from(argparse.Namespace(demo=None, box_file=str(path), scope=None), ascii_only=False)
 
 
 async def test_a_terminal_that_becomes_tiny_and_large_again(home: Path, runner: Runner, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ class Timed:
 
 
 def main(path: str) -> None:
-    setup = setup_from(argparse.Namespace(demo=None, box_file=None, plain=False), ascii_only=False)
+    setup = setup_from(argparse.Namespace(demo=None, box_file=None, plain=False, scope=None), ascii_only=False)
     with Path(path).open("w", encoding="utf-8") as log:
         guard_screen()
         Panel(replace(setup, source=Timed(setup.source, log))).run()

@@ -1,14 +1,19 @@
 """What a plain user may do with the system's units: nothing without a polkit rule, and that is said in a sentence."""
 
 import json
+import os
+import pwd
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.rigs.small_engines import inside_systemd
+from gpudeck.services.engine.systemd.polkit import rule_text
+from tests.rigs.at_the_panel import GPUDECK
+from tests.rigs.small_engines import inside_systemd, until
 
 pytestmark = inside_systemd
 UNIT = Path("/etc/systemd/system/vllm-rights.service")
@@ -28,6 +33,7 @@ acts = {
     "list": lambda: [state.name for state in runner.engines()],
     "start": lambda: runner.start("rights"),
     "stop": lambda: runner.stop("rights"),
+    "restart": lambda: runner.restart("rights"),
     "install": lambda: runner.install(own),
     "remove": lambda: runner.remove("rights"),
     "history": lambda: len(runner.history("rights")) >= 0,
@@ -101,21 +107,115 @@ def test_the_journal_without_the_group_is_one_sentence() -> None:
 
 
 def test_a_rule_lets_one_group_start_and_stop() -> None:
-    RULE.write_text(
-        """polkit.addRule(function (action, subject) {
-    if (action.id == "org.freedesktop.systemd1.manage-units" && subject.isInGroup("llmops") &&
-        /^vllm-[a-z0-9_.-]+\\.service$/.test(action.lookup("unit")))
-        return polkit.Result.YES;
-});
-"""
-    )
-    RULE.chmod(0o644)
-    try:
-        subprocess.run(["systemctl", "try-restart", "polkit.service"], check=True)
-        assert as_user("op", "start", "read", "stop") == {"start": None, "read": "active", "stop": None}
+    with ruled():
+        assert as_user("op", "start", "read", "restart", "stop") == {
+            "start": None, "read": "active", "restart": None, "stop": None
+        }  # fmt: skip
         assert str(as_user("eve", "start")["start"]).startswith("NoRightsError: ")
+        assert all(allowed("op", verb, UNIT.name) for verb in ("start", "reset-failed", "stop"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("start", "other.service"),
+        ("start", "vllm.service"),
+        ("start", "xvllm-rights.service"),
+        ("start", "vllm-rights.timer"),
+        ("kill", "vllm-rights.service"),
+        ("enable", "vllm-rights.service"),
+        ("mask", "vllm-rights.service"),
+        ("set-property", "--runtime", "vllm-rights.service", "CPUWeight=1"),
+        ("daemon-reload",),
+    ],
+)
+def test_the_rule_lets_them_do_nothing_else(words: tuple[str, ...]) -> None:
+    for name in ("other.service", "vllm.service", "xvllm-rights.service"):
+        (UNIT.parent / name).write_text("[Service]\nExecStart=/bin/sleep 1000\n[Install]\nWantedBy=multi-user.target\n")
+    (UNIT.parent / "vllm-rights.timer").write_text("[Timer]\nOnActiveSec=1h\n")
+    subprocess.run(["systemctl", "daemon-reload"], check=True)
+    with ruled():
+        assert allowed("op", "start", UNIT.name)
+        assert not allowed("op", *words)
+        assert allowed("op", "stop", UNIT.name)
+
+
+def test_a_users_own_engines_and_the_systems_stand_side_by_side(tmp_path: Path) -> None:
+    home, uid = Path("/run/home-op"), pwd.getpwnam("op").pw_uid
+    home.mkdir()
+    os.chown(home, uid, uid)
+    subprocess.run(["loginctl", "enable-linger", "op"], check=True)
+    bus = Path(f"/run/user/{uid}/bus")
+    until("op has no bus", bus.exists)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "XDG_RUNTIME_DIR": str(bus.parent),
+    }
+
+    def gpudeck(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*GPUDECK, *words], user="op", group="op", extra_groups=_groups("op"), env=environment,
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+
+    units = bus.parent / "systemd/user"
+    units.mkdir(parents=True, exist_ok=True)
+    for name in ("own", "both"):
+        (units / f"vllm-{name}.service").write_text("[Service]\nExecStart=/bin/sleep 1000\n")
+    (UNIT.parent / "vllm-both.service").write_text("[Service]\nExecStart=/bin/sleep 1000\n")
+    subprocess.run(["systemctl", "daemon-reload"], check=True)
+    try:
+        found = gpudeck("engines", "--json")
+        assert found.returncode == 0, found.stderr
+        engines = {each["name"]: each["scope"] for each in json.loads(found.stdout)["engines"]}
+        assert engines == {"own": "user", "both": "user", "both@system": "system", "rights": "system"}
+        refused = gpudeck("start", "rights", "--no-wait")
+        assert refused.returncode == 1
+        assert "have root install the rule that `gpudeck polkit` prints" in refused.stderr
+        with ruled():
+            for name in ("own", "both", "both@system", "rights"):
+                assert gpudeck("start", name, "--no-wait").returncode == 0, name
+            assert active("vllm-rights.service", "vllm-both.service") == ["active", "active"]
+            assert gpudeck("stop", "both@system").returncode == 0
+            assert active("vllm-rights.service", "vllm-both.service") == ["active", "inactive"]
+            assert gpudeck("status", "both").returncode == 0  # the user's own goes on
+            assert gpudeck("status", "both", "--scope", "system").returncode == 3
+            assert "rights" not in gpudeck("engines", "--scope", "user").stdout
+            assert gpudeck("stop", "rights").returncode == 0
+    finally:
+        subprocess.run(["systemctl", "stop", "vllm-both.service"], check=True)
+        (UNIT.parent / "vllm-both.service").unlink()
+        subprocess.run(["loginctl", "disable-linger", "op"], check=True)
+
+
+def active(*units: str) -> list[str]:
+    return subprocess.run(
+        ["systemctl", "is-active", *units], capture_output=True, text=True, check=False
+    ).stdout.split()
+
+
+def allowed(user: str, *words: str) -> bool:
+    """Whether systemctl does this for the user."""
+    done = subprocess.run(
+        ["systemctl", "--no-ask-password", *words],
+        user=user, group=user, extra_groups=_groups(user), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0 or "authentication required" in done.stderr or "Access denied" in done.stderr, done
+    return done.returncode == 0
+
+
+@contextmanager
+def ruled() -> Iterator[None]:
+    """The rule as `gpudeck polkit` prints it, for the group llmops."""
+    RULE.write_text(rule_text("llmops"))
+    RULE.chmod(0o644)
+    subprocess.run(["systemctl", "try-restart", "polkit.service"], check=True)
+    try:
+        yield
     finally:
         RULE.unlink()
+        subprocess.run(["systemctl", "try-restart", "polkit.service"], check=True)
 
 
 @pytest.mark.parametrize("polkit", ["denies", "is masked"])

@@ -10,19 +10,21 @@ import pytest
 from gpudeck.services.engine.choose import open_runner
 from gpudeck.services.engine.systemd import bus as bus_module
 from gpudeck.services.engine.systemd import manager
+from gpudeck.services.engine.systemd.beside import Beside
 from gpudeck.services.engine.systemd.bus import address_of
 from gpudeck.services.engine.systemd.errors import NoBusError
 from gpudeck.services.engine.systemd.manager import SystemdRunner
-from gpudeck.services.engine.types import Scope
+from gpudeck.services.engine.types import Runner, Scope
+from gpudeck.services.errors import OperatorError
 from tests.rigs.small_engines import Heard, Lines, engine, inside_systemd, until
 
 pytestmark = [*inside_systemd, pytest.mark.skipif(os.getuid() == 0, reason="run it as a plain user")]
 
 
 @pytest.fixture
-def runner() -> Iterator[SystemdRunner]:
+def runner() -> Iterator[Runner]:
     runner = open_runner()
-    assert isinstance(runner, SystemdRunner)
+    assert isinstance(runner, Beside)
     yield runner
     for state in runner.engines():
         if state.managed:
@@ -30,7 +32,7 @@ def runner() -> Iterator[SystemdRunner]:
     runner.close()
 
 
-def test_the_whole_road(runner: SystemdRunner, tmp_path: Path) -> None:
+def test_the_whole_road(runner: Runner, tmp_path: Path) -> None:
     assert (runner.scope, runner.description) == (Scope.USER, "systemd (user)")
     spec = engine(tmp_path, "mine", "echo up; exec sleep 1000")
     heard, lines = Heard(), Lines()
@@ -59,7 +61,7 @@ def test_the_whole_road(runner: SystemdRunner, tmp_path: Path) -> None:
 
 
 def test_xdg_config_home_is_heeded_in_the_preview(
-    runner: SystemdRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert runner.preview(engine(tmp_path, "there", "exit")).path == str(tmp_path / "systemd/user/vllm-there.service")
@@ -72,21 +74,20 @@ def test_the_bus_is_found_without_variables(monkeypatch: pytest.MonkeyPatch) -> 
     SystemdRunner(Scope.USER).close()
 
 
-def test_no_session_bus_is_one_sentence_and_the_embedded_runner(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_session_bus_is_one_sentence_with_the_ways_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     with pytest.raises(NoBusError, match="There is no D-Bus session bus for you"):
         SystemdRunner(Scope.USER)
-    runner = open_runner()
-    assert runner.scope is Scope.EMBEDDED
-    assert "There is no D-Bus session bus for you" in runner.description
-    runner.close()
+    with pytest.raises(OperatorError, match=r"There is no D-Bus session bus for you.* --scope embedded runs engines"):
+        open_runner()
+    system = open_runner(scope=Scope.SYSTEM)  # what everyone may see
+    assert system.engines() == ()
+    system.close()
 
 
-def test_the_users_bus_restarts(runner: SystemdRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_bus_restarts(runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bus_module, "_PATIENCE", 20.0)
     runner.install(engine(tmp_path, "through", "exec sleep 1000"))
     runner.start("through")
@@ -96,9 +97,7 @@ def test_the_users_bus_restarts(runner: SystemdRunner, tmp_path: Path, monkeypat
     runner.stop("through")
 
 
-def test_engines_that_end_at_logout_are_told(
-    runner: SystemdRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_engines_that_end_at_logout_are_told(runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manager, "_LINGER", str(tmp_path))
     assert runner.description == "systemd (user): engines end when you log out, but for loginctl enable-linger"
 

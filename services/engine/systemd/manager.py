@@ -74,6 +74,11 @@ class SystemdRunner:
             return "systemd (user): engines end when you log out, but for loginctl enable-linger"
         return f"systemd ({self.scope.value})"
 
+    @property
+    def lost(self) -> bool:
+        """Whether the bus went away and is not back yet."""
+        return self._bus.lost
+
     # What is there
 
     def state(self, name: str) -> UnitState | None:
@@ -164,6 +169,9 @@ class SystemdRunner:
             if not path.exists() and self._facts(unit)["LoadState"] == "not-found":
                 raise NoUnitError(f"There is no {unit}: nothing was removed.")
             raise UnitTakenError(f"{unit} was not written by gpudeck: remove it by hand.")
+        if not os.access(path.parent, os.W_OK):
+            # Told before the engine is stopped, which polkit may allow.
+            raise NoRightsError(f"You may not remove {path}: run gpudeck as root.")
         self.stop(name)
         self._bus.order(
             f"disable {unit}",

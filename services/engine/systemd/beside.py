@@ -1,0 +1,101 @@
+"""A plain user's own engines, and beside them those that root installed for the system."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from gpudeck.services.engine.systemd.manager import SystemdRunner
+from gpudeck.services.engine.types import LogFollower, LogLine, Scope, UnitPreview, UnitState
+from gpudeck.services.errors import OperatorError
+from gpudeck.services.plan.types import EngineSpec
+
+_MARK = "@system"  # behind the name of a system's engine where an own one has it too; no engine's name holds an @
+
+
+class Beside:
+    """The Runner over both: new engines become the user's own, every other act goes to whoever has the engine.
+
+    The system's are seen by everyone; acts on them are root's, and those whom polkit lets (`gpudeck polkit`).
+    """
+
+    scope = Scope.USER
+
+    def __init__(self, own: SystemdRunner, system: SystemdRunner) -> None:
+        self.own = own
+        self.system = system
+        self._names: frozenset[str] = frozenset()  # of the own engines, as last seen
+
+    @property
+    def description(self) -> str:
+        return f"{self.own.description}; {self.system.description}" if self.system.lost else self.own.description
+
+    def preview(self, spec: EngineSpec) -> UnitPreview:
+        return self.own.preview(spec)
+
+    def install(self, spec: EngineSpec, *, enable: bool = False) -> None:
+        self.own.install(spec, enable=enable)
+
+    def start(self, name: str) -> None:
+        runner, bare = self._of(name)
+        runner.start(bare)
+
+    def stop(self, name: str) -> None:
+        runner, bare = self._of(name)
+        runner.stop(bare)
+
+    def restart(self, name: str) -> None:
+        runner, bare = self._of(name)
+        runner.restart(bare)
+
+    def remove(self, name: str) -> None:
+        runner, bare = self._of(name)
+        runner.remove(bare)
+
+    def state(self, name: str) -> UnitState | None:
+        runner, bare = self._of(name)
+        state = runner.state(bare)
+        return None if state is None else replace(state, name=name)
+
+    def engines(self) -> tuple[UnitState, ...]:
+        own = self.own.engines()
+        self._names = frozenset(state.name for state in own)
+        system: tuple[UnitState, ...] = ()
+        with suppress(OperatorError):  # the description says that the system's bus went away
+            system = self.system.engines()
+        return (*own, *map(self._marked, system))
+
+    def watch(self, listener: Callable[[UnitState], None]) -> Callable[[], None]:
+        ends = (self.own.watch(listener), self.system.watch(lambda state: listener(self._marked(state))))
+
+        def end() -> None:
+            for each in ends:
+                each()
+
+        return end
+
+    def follow(
+        self, name: str, deliver: Callable[[list[LogLine]], None], *, since: float | LogLine | None = None
+    ) -> LogFollower:
+        runner, bare = self._of(name)
+        return runner.follow(bare, deliver, since=since)
+
+    def history(self, name: str, lines: int | None = None) -> list[LogLine]:
+        runner, bare = self._of(name)
+        return runner.history(bare, lines)
+
+    def close(self) -> None:
+        self.own.close()
+        self.system.close()
+
+    def _marked(self, state: UnitState) -> UnitState:
+        return replace(state, name=state.name + _MARK) if state.name in self._names else state
+
+    def _of(self, name: str) -> tuple[SystemdRunner, str]:
+        """Who has the engine, and what it is called there; for one that nobody has, whoever would say so."""
+        if name.endswith(_MARK):
+            return self.system, name.removesuffix(_MARK)
+        if self.own.state(name) is None:
+            with suppress(OperatorError):
+                if self.system.state(name) is not None:
+                    return self.system, name
+        return self.own, name
