@@ -88,6 +88,8 @@ def _act_of_another(first: UnitState, now: UnitState | None) -> str | None:
 def _ended(state: UnitState | None, first_pid: int | None) -> bool:
     if state is None or state.active in ("inactive", "failed"):
         return True
+    if state.active == "deactivating":
+        return False  # how it ends, and whether someone asked for that, is told when the last process is gone
     return bool(first_pid) and state.main_pid != first_pid
 
 
