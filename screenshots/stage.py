@@ -19,7 +19,8 @@ from gpudeck.services.engine.embedded import EmbeddedRunner
 from gpudeck.services.plan.dragging import Target
 from gpudeck.services.simulator.models import make_models
 from gpudeck.widgets.board.surface import Surface
-from gpudeck.widgets.model_picker import ModelPicker, ModelRows
+from gpudeck.widgets.model_picker import ModelPicker
+from gpudeck.widgets.model_rows import ModelRows
 from gpudeck.widgets.unit_preview import UnitPreview
 
 HOME = Path("/tmp/gpudeck")  # always the same, since what lies in it is named on the pictures

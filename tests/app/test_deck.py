@@ -1,6 +1,7 @@
 """The screen as a whole: where keys go, which keys are offered, what has room."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from textual.widget import Widget
@@ -10,7 +11,7 @@ from gpudeck.widgets.chat_input import ChatInput
 from tests.app.panels import COMPACT, Desk, demo, panel
 from tests.rigs.at_the_panel import free_port
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.panel, pytest.mark.usefixtures("home")]
 LLAMA = "demo-llama-3.1-8b"
 QWEN = "demo-qwen2.5-14b"
 LARGE = (200, 50)
@@ -24,6 +25,10 @@ def heads(desk: Desk) -> dict[str, Widget]:
     return {"1": deck.cards, "2": deck.board, "3": deck.engine_list, "4": deck.log_pane.view, "5": field}
 
 
+def in_use(widget: Widget) -> bool:
+    return widget.has_focus and bool(widget.region)
+
+
 def bar(desk: Desk) -> str:
     return desk.panel.deck.keys.plain
 
@@ -34,7 +39,7 @@ async def test_a_number_opens_a_pane_and_escape_leaves_the_field(size: tuple[int
         deck = desk.panel.deck
         for key, widget in heads(desk).items():
             await desk.press(key)
-            await desk.until(lambda widget=widget: widget.has_focus and widget.region, f"pane {key}")
+            await desk.until(partial(in_use, widget), f"pane {key}")
         await desk.press("1")  # a letter as any other, in the field
         assert deck.query_one(ChatInput).text == "1"
         await desk.press("escape")

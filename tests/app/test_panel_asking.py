@@ -10,6 +10,8 @@ from gpudeck.widgets.unit_preview import UnitPreview
 from tests.app.panels import COMPACT, demo, panel
 from tests.services.vllm.test_asking import answering, replying
 
+pytestmark = pytest.mark.panel
+
 MODEL = "demo-llama-3.1-8b"
 
 

@@ -9,7 +9,7 @@ from gpudeck.services.box.simulated import SimulatedSource
 from gpudeck.services.box.types import Box, BoxEvent, Demand, Severity, Snapshot
 from tests.app.panels import COMPACT, WIDE, Desk, demo, panel
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.panel, pytest.mark.usefixtures("home")]
 
 
 @dataclass

@@ -15,6 +15,8 @@ from tests.app.panels import COMPACT, Desk, demo, panel
 from tests.rigs.at_the_panel import free_port
 from tests.rigs.small_engines import engine, until
 
+pytestmark = pytest.mark.panel
+
 LLAMA = "demo-llama-3.1-8b"
 
 

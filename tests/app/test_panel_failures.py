@@ -20,6 +20,8 @@ from tests.app.test_panel_engines import select
 from tests.rigs.at_the_panel import free_port
 from tests.rigs.small_engines import engine
 
+pytestmark = pytest.mark.panel
+
 MODELS = Path(__file__).parents[1] / "data" / "models"
 TOO_LONG = (
     "ValueError: To serve at least one request with the model's max seq len (131072), (16.0 GiB KV cache is needed, "

@@ -18,6 +18,8 @@ from tests.rigs.fakenvml.fixtures import FakeNvml
 from tests.services.box.boxes import busy, card, pair
 from tests.services.http.stub import answer, serving, stream
 
+pytestmark = pytest.mark.panel
+
 EVIL = "[red]x[/red] [/] [@click=app.quit]y[/] \x1b]0;owned\x07\x1b[2J\x9b31m\u202ez"
 SHOWN = "[red]x[/red] [/] [@click=app.quit]y[/] ^[]0;owned^G^[[2J"
 

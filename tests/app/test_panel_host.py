@@ -2,9 +2,13 @@
 
 import threading
 
+import pytest
+
 from tests.app.panels import COMPACT, demo, panel, real
 from tests.rigs.fakenvml.fixtures import FakeNvml
 from tests.services.box.boxes import busy, pair
+
+pytestmark = pytest.mark.panel
 
 
 async def test_the_machine_stands_below_its_cards(fake_nvml: FakeNvml) -> None:

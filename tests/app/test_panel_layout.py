@@ -11,7 +11,7 @@ from gpudeck.widgets.chat_input import ChatInput
 from gpudeck.widgets.help_page import HelpPage
 from tests.app.panels import COMPACT, WIDE, Desk, demo, panel
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.panel, pytest.mark.usefixtures("home")]
 
 ALL = {"1": "box", "2": "plan", "3": "engines", "4": "log", "5": "chat"}
 

@@ -6,7 +6,7 @@ from gpudeck.services.plan.findings import VerdictState
 from gpudeck.services.plan.types import EngineOptions
 from tests.app.panels import COMPACT, WIDE, Desk, demo, panel
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.panel, pytest.mark.usefixtures("home")]
 LLAMA, QWEN = "demo-llama-3.1-8b", "demo-qwen2.5-14b"
 
 

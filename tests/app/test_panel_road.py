@@ -6,7 +6,7 @@ from gpudeck.services.plan.findings import VerdictState
 from tests.app.panels import COMPACT, WIDE, demo, panel
 from tests.rigs.at_the_panel import free_port
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.panel, pytest.mark.usefixtures("home")]
 LLAMA = "demo-llama-3.1-8b"
 
 

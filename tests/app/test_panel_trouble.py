@@ -17,6 +17,8 @@ from tests.rigs.at_the_panel import free_port
 from tests.rigs.fakenvml.fixtures import FakeNvml
 from tests.services.box.boxes import busy, pair
 
+pytestmark = pytest.mark.panel
+
 LLAMA = "demo-llama-3.1-8b"
 
 

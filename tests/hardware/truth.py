@@ -78,7 +78,7 @@ class _Engine:
         self.model, options = PAIRS[case]
         self.options = ["--load-format", "dummy", *options.split()]
         self._go = args.out / f"{case}.go"
-        self._path = args.out / f"{case}.log"
+        self._path: Path = args.out / f"{case}.log"
         self._log: IO[bytes] = self._path.open("wb")
         port = 8200 + list(PAIRS).index(case)
         self._process = subprocess.Popen(

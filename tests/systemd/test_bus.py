@@ -29,6 +29,7 @@ def test_the_bus_restarts(runner: SystemdRunner, tmp_path: Path, how: tuple[str,
     runner.watch(heard)
     subprocess.run(["systemctl", *how], check=True)
     told = until("no state is told after the bus came back", lambda: heard.last("through"))
+    assert told is not None
     assert told.active == "active"
     assert runner.description == "systemd (system)"
     runner.stop("through")

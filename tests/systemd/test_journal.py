@@ -3,11 +3,13 @@
 import os
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from gpudeck.services.engine.systemd.manager import SystemdRunner
+from gpudeck.services.engine.types import LogLine
 from tests.rigs.small_engines import Lines, engine, inside_systemd, processes, until
 
 pytestmark = inside_systemd
@@ -32,9 +34,8 @@ def test_following_begins_with_the_present_run_or_where_it_is_told(runner: Syste
     runner.start("runs")
     until("the first run says nothing", lambda: _runs(runner.history("runs")))
     runner.restart("runs")
-    first, second = until(
-        "no second run", lambda: len(_runs(runner.history("runs"))) == 2 and _runs(runner.history("runs"))
-    )
+    until("no second run", lambda: len(_runs(runner.history("runs"))) == 2)
+    first, second = _runs(runner.history("runs"))
     lines = Lines()
     follower = runner.follow("runs", lines)
     follower.start()
@@ -134,5 +135,5 @@ def test_twenty_thousand_lines_at_once(runner: SystemdRunner, tmp_path: Path) ->
     assert [text for text in lines.texts if text.startswith("line ")] == [f"line {n}" for n in range(1, 20001)]
 
 
-def _runs(lines: list[object]) -> list[str]:
-    return [line.text for line in lines if line.text.startswith("run-")]  # type: ignore[attr-defined]
+def _runs(lines: Sequence[LogLine]) -> list[str]:
+    return [line.text for line in lines if line.text.startswith("run-")]

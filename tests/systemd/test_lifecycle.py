@@ -127,9 +127,10 @@ def test_a_masked_unit_says_so(runner: SystemdRunner, tmp_path: Path) -> None:
     (UNITS / "vllm-masked.service").symlink_to("/dev/null")
     daemon_reload()
     try:
-        for act in (lambda: runner.start("masked"), lambda: runner.install(engine(tmp_path, "masked", SLEEPS))):
-            with pytest.raises(OperatorError, match=r"vllm-masked\.service is masked: systemctl unmask"):
-                act()
+        with pytest.raises(OperatorError, match=r"vllm-masked\.service is masked: systemctl unmask"):
+            runner.start("masked")
+        with pytest.raises(OperatorError, match=r"vllm-masked\.service is masked: systemctl unmask"):
+            runner.install(engine(tmp_path, "masked", SLEEPS))
         assert (UNITS / "vllm-masked.service").is_symlink()
     finally:
         (UNITS / "vllm-masked.service").unlink()

@@ -93,6 +93,7 @@ def test_the_users_bus_restarts(runner: Runner, tmp_path: Path, monkeypatch: pyt
     runner.start("through")
     subprocess.run(["systemctl", "--user", "kill", "-s", "KILL", "dbus.service"], check=True)
     state = until("it is not found again", lambda: runner.state("through"))
+    assert state is not None
     assert state.active == "active"
     runner.stop("through")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpudeck.services.engine import journal
 from gpudeck.services.engine.journal import BATCH, JournalFollower, JournalQuery, Run, lines_of
-from gpudeck.services.engine.types import Scope
+from gpudeck.services.engine.types import LogLine, Scope
 from gpudeck.services.errors import OperatorError
 from tests.rigs.small_engines import Lines, until
 
@@ -109,7 +109,7 @@ def test_what_a_slow_consumer_can_not_take_is_dropped_and_counted(
     become(fake_journalctl, FLOOD.format(total=60_000))
     go_on, lines = threading.Event(), Lines()
 
-    def slowly(batch: list[journal.LogLine]) -> None:
+    def slowly(batch: list[LogLine]) -> None:
         go_on.wait(20)
         lines(batch)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ BOX = Box(tuple(card(index, "NVIDIA H200", 143771, "9.0") for index in range(2))
 
 
 def detail(
-    *extra: str, facts: ModelFacts = LLAMA, version: str = "0.24.0", stages: int = 1, **options: object
+    *extra: str, facts: ModelFacts = LLAMA, version: str = "0.24.0", stages: int = 1, **options: Any
 ) -> MemoryDetail:
     cards = tuple((index,) for index in range(stages))
     return memory_detail(BOX, facts, spec(*cards, extra=extra, **options), {}, version)

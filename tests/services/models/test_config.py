@@ -1,6 +1,7 @@
 """What config.json says of each family."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,8 +105,8 @@ def test_a_multimodal_wrapper_is_read_by_its_text_part(tmp_path: Path) -> None:
 
 
 def test_gpt2_and_opt_name_their_fields_otherwise(tmp_path: Path) -> None:
-    gpt2 = {"n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024, "vocab_size": 50257}
-    nothing = dict.fromkeys(
+    gpt2: dict[str, Any] = {"n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024, "vocab_size": 50257}
+    nothing: dict[str, Any] = dict.fromkeys(
         ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
          "max_position_embeddings"), ...
     )  # fmt: skip
@@ -118,7 +119,8 @@ def test_gpt2_and_opt_name_their_fields_otherwise(tmp_path: Path) -> None:
     )
     assert read.parameters == 124_439_808
     assert read.max_position_embeddings == 1024
-    opt = {"model_type": "opt", "hidden_size": 768, "ffn_dim": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
+    opt: dict[str, Any] = {
+           "model_type": "opt", "hidden_size": 768, "ffn_dim": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
            "vocab_size": 50272, "max_position_embeddings": 2048, "architectures": ["OPTForCausalLM"],
            "intermediate_size": ..., "num_key_value_heads": ...}  # fmt: skip
     assert read_model(str(write_config(tmp_path / "opt", **opt))).parameters == 125_239_296

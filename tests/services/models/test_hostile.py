@@ -77,7 +77,7 @@ def paths(config: dict[str, Any], under: tuple[str, ...] = ()) -> list[tuple[str
 
 @st.composite
 def changed_configs(draw: st.DrawFn) -> dict[str, Any]:
-    config = deepcopy(draw(st.sampled_from(CONFIGS)))
+    config: dict[str, Any] = deepcopy(draw(st.sampled_from(CONFIGS)))
     for _ in range(draw(st.integers(1, 4))):
         *outer, name = draw(st.sampled_from(paths(config) or [("model_type",)]))
         holder: Any = config
@@ -225,7 +225,7 @@ def test_more_memory_never_holds_less(
     small, large = (
         Box(tuple(card(index, "NVIDIA H200", gib << 10, "9.0") for index in range(4))) for gib in (size, size + more)
     )
-    limits = {"max_model_len": 1024, "max_num_batched_tokens": 2048, "max_num_seqs": 64}
+    limits: dict[str, Any] = {"max_model_len": 1024, "max_num_batched_tokens": 2048, "max_num_seqs": 64}
     plan = spec(*plan.placement.stages, **limits)
     before, after = memory_detail(small, read, plan, {}), memory_detail(large, read, plan, {})
     assert after.blocks >= before.blocks

@@ -48,9 +48,8 @@ def test_the_mixed_box_as_its_owners_found(objective: Objective) -> None:
 
 
 def test_three_tensor_parallel_ranks_on_the_mixed_box_are_refused_with_the_reason() -> None:
-    asked = {"tensor_parallel": 3, "replicas": 1}
-    assert propose(MIXED, model("qwen2.5-32b"), spec(), **asked) == ()
-    told = nearest(MIXED, model("qwen2.5-32b"), spec(), **asked)
+    assert propose(MIXED, model("qwen2.5-32b"), spec(), tensor_parallel=3, replicas=1) == ()
+    told = nearest(MIXED, model("qwen2.5-32b"), spec(), tensor_parallel=3, replicas=1)
     assert "Total number of attention heads (40) must be divisible by tensor parallel size (3)" in told.message
 
 
