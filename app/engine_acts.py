@@ -121,12 +121,7 @@ class EngineActs(EngineWatch):
         """Start or restart an engine, its unit written first where that was approved."""
 
         def act(runner: Runner) -> None:
-            from gpudeck.services.engine.program import port_in_use
-
-            if doing == "starting" and spec is not None:
-                taken = port_in_use(spec.options.host, spec.options.port)
-                if taken:
-                    raise OperatorError(taken)
+            _refuse_taken_port(runner, name, spec)
             if install and spec is not None:
                 runner.install(spec)
             (runner.restart if doing == "restarting" else runner.start)(name)
@@ -221,21 +216,26 @@ class EngineActs(EngineWatch):
     def _confirm_act(self, engine: EngineInfo, doing: str, act: str, lost: str) -> None:
         name = engine.unit.name
 
+        def confirmed(runner: Runner) -> None:
+            if doing == "restarting":
+                _refuse_taken_port(runner, name, engine.unit.spec)
+            {"stopping": runner.stop, "restarting": runner.restart, "removing": runner.remove}[doing](name)
+
         def answered(go: bool | None) -> None:
             if not go:
                 return
             try:
-                self.engine_desk.act(
-                    name,
-                    doing,
-                    lambda runner: {
-                        "stopping": runner.stop,
-                        "restarting": runner.restart,
-                        "removing": runner.remove,
-                    }[doing](name),
-                )
+                self.engine_desk.act(name, doing, confirmed)
             except OperatorError as error:
                 self.say(str(error), "error")
 
         title = f"{act[0].upper()}{act[1:]}?"
         self.push_screen(Confirm(title, (lost,), act=act, glyphs=self.glyphs), answered)
+
+
+def _refuse_taken_port(runner: Runner, name: str, spec: EngineSpec | None) -> None:
+    """Raise OperatorError where the engine would end at its port; what runs now is left as it is then."""
+    from gpudeck.services.engine.listening import port_trouble
+
+    if taken := port_trouble(spec, runner.state(name)):
+        raise OperatorError(taken)

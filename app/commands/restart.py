@@ -18,7 +18,7 @@ def run(args: argparse.Namespace) -> int:
     runner = runner_for(args)
     try:
         state = known_engine(runner, args.name)
-        if taken := port_trouble(state):
+        if taken := port_trouble(state.spec, state):
             raise OperatorError(taken)  # while it still runs, if it does
         runner.restart(state.name)
         return 0 if args.no_wait else wait_ready(runner, state.name, partial(told_command, args))

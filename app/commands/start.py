@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
         if state.runs:
             print(f"{state.name} is {state.active} already.")
         else:
-            if taken := port_trouble(state):
+            if taken := port_trouble(state.spec, state):
                 raise OperatorError(taken)
             runner.start(state.name)
         if args.no_wait:

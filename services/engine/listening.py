@@ -6,6 +6,7 @@ from pathlib import Path
 from gpudeck.services.engine.ownership import engine_of
 from gpudeck.services.engine.program import port_in_use
 from gpudeck.services.engine.types import UnitState
+from gpudeck.services.plan.types import EngineSpec
 
 _LISTENING = "0A"  # TCP_LISTEN, as /proc/net/tcp writes it
 
@@ -27,15 +28,15 @@ def answers_itself(state: UnitState, port: int, proc: Path = Path("/proc")) -> b
     return any(pid == state.main_pid or engine_of(pid, proc) == state.name for pid in owners)
 
 
-def port_trouble(state: UnitState) -> str | None:
-    """Why a start of the engine would end at its port, naming who listens there; None where nothing is in the way.
+def port_trouble(spec: EngineSpec | None, state: UnitState | None) -> str | None:
+    """Why a start by this spec would end at its port, naming who listens there; None where nothing is in the way.
 
-    What listens there now and is the engine itself will have left.
+    What listens there now and is the engine itself, in its present `state`, will have left.
     """
-    if state.spec is None:
+    if spec is None:
         return None
-    host, port = state.spec.options.host, state.spec.options.port
-    return None if answers_itself(state, port) else port_in_use(host, port)
+    host, port = spec.options.host, spec.options.port
+    return None if state is not None and answers_itself(state, port) else port_in_use(host, port)
 
 
 def _listening_sockets(port: int, proc: Path) -> set[str]:

@@ -1,5 +1,6 @@
 """What an operator does to engines at the panel, with real processes under the embedded runner."""
 
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,6 +75,23 @@ async def test_what_was_approved_once_starts_with_one_key(home: Path, runner: Ru
         await desk.until(lambda: isinstance(desk.panel.screen, UnitPreview), "preview")
         await desk.sees("--max-num-seqs")
         await desk.sees("restart")
+
+
+async def test_a_restart_that_would_end_at_its_port_is_refused_while_it_runs(
+    home: Path, runner: Runner, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        small(tmp_path / "a", "kept", runner, port=taken.getsockname()[1])
+        runner.start("kept")
+        before = runner.state("kept")
+        async with panel(demo()) as desk:
+            await desk.is_("kept", "starting")
+            await select(desk, "kept")
+            await desk.press("R")
+            await desk.sees("restart kept")
+            await desk.press("y")
+            await desk.hears("is already used by")
+        assert runner.state("kept") == before
 
 
 async def test_v_shows_the_unit_and_starts_nothing(home: Path, runner: Runner) -> None:

@@ -15,6 +15,7 @@ from gpudeck.services.engine.systemd.errors import BusLostError, NoAnswerError, 
 from gpudeck.services.engine.systemd.manager import SystemdRunner
 from gpudeck.services.engine.types import Scope
 from gpudeck.services.errors import OperatorError
+from tests.rigs.at_the_panel import GPUDECK
 from tests.rigs.small_engines import Heard, engine, inside_systemd, until
 
 pytestmark = inside_systemd
@@ -71,6 +72,11 @@ def test_a_bus_that_stays_away_is_told(runner: SystemdRunner, monkeypatch: pytes
             runner.engines()
         with pytest.raises(NoBusError, match="systemd can not be reached over the system bus"):
             SystemdRunner(Scope.SYSTEM)
+        # Its engines may run: those of an embedded runner beside them would be lost from sight once the bus is back.
+        done = subprocess.run([*GPUDECK, "engines"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "systemd can not be reached over the system bus" in done.stderr
+        assert "--scope embedded runs engines as processes of gpudeck's own" in done.stderr
     finally:
         subprocess.run(["systemctl", "unmask", "--runtime", "dbus.service", "dbus.socket"], check=True)
         subprocess.run(["systemctl", "start", "dbus.socket", "dbus.service"], check=True)

@@ -54,6 +54,8 @@ def test_workers_of_a_hand_written_unit_are_tied_to_its_name(fake_nvml: FakeNvml
         found = holders(fake_nvml, [main, *workers.values()])
     finally:
         subprocess.run(["systemctl", "stop", "qwen-prod"], check=True)
+        (UNITS / "qwen-prod.service").unlink()
+        subprocess.run(["systemctl", "daemon-reload"], check=True)
     assert {each.engine for each in found} == {"qwen-prod"}
     assert {each.tp_rank for each in found if each.pid != main} == {0, 1}
 
