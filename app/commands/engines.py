@@ -140,7 +140,7 @@ def _row(state: UnitState) -> tuple[str, ...]:
     spec = state.spec
     return (
         printable(state.name),
-        state.active if not is_ready(state) else "ready",
+        "ready" if is_ready(state) else state.sub if state.between_tries else state.active,
         str(spec.options.port) if spec else "-",
         shape(state),
         ",".join(map(str, spec.placement.gpus)) if spec else "-",

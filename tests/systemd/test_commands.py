@@ -44,6 +44,7 @@ def test_status_between_two_tries(runner: SystemdRunner, tmp_path: Path) -> None
     assert state is not None
     assert state.retry_at is not None
     assert 200 < state.retry_at - time.time() <= 300
+    assert re.search(r"^loops +auto-restart ", gpudeck("engines").stdout, re.MULTILINE)
     done = gpudeck("status", "loops")
     assert done.returncode == 3
     assert re.search(r"systemd tries again in (300|2\d\d) s;", done.stdout)

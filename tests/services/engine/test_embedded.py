@@ -128,6 +128,8 @@ def test_start_and_stop(box: Box) -> None:
     assert os.getsid(main.pid) == main.pid
     environment = Path(f"/proc/{main.pid}/environ").read_bytes().split(b"\0")
     assert b"CUDA_VISIBLE_DEVICES=1,0" in environment
+    (path,) = [entry.decode() for entry in environment if entry.startswith(b"PATH=")]
+    assert str(Path(sys.executable).parent) in path.removeprefix("PATH=").split(":")  # where ninja lies beside vllm
     assert Path(f"/proc/{main.pid}/fd/0").readlink() == Path("/dev/null")
     assert {entry.name for entry in Path(f"/proc/{main.pid}/fd").iterdir()} == {"0", "1", "2"}
     box.runner.start("tiny")  # as with systemd: nothing to do

@@ -174,3 +174,16 @@ def test_reading_back(path: Path) -> None:
     assert [line.text for line in read_lines((previous, path), 3)] == ["b", "c", "d without an end"]
     assert read_lines((path.with_suffix(".none"),)) == []
     assert read_lines((path,), 0) == []
+
+
+def test_following_goes_on_behind_a_line_that_was_read_back(path: Path, heard: Heard) -> None:
+    older = path.with_name("engine.log.1")
+    path.write_bytes(b"one\ntwo\n")
+    last = read_lines([older, path])[-1]
+    path.rename(older)  # a new run begins between the two
+    append(older, b"three\n")
+    path.write_bytes(b"four\n")
+    follower = FileFollower(path, heard, history=[older], after=last.cursor)
+    follower.start()
+    until(lambda: heard.texts == ["three", "four"])
+    follower.stop()
