@@ -1,12 +1,15 @@
 """What an operator says to an engine."""
 
+from functools import partial
+
 from textual import on
 
 from gpudeck.app.chat_desk import ChatDesk, ChatFace
 from gpudeck.app.deck_app import PanelSetup
 from gpudeck.app.engine_acts import EngineActs
+from gpudeck.app.screens.shown import engine_words
 from gpudeck.services.http.address import Address
-from gpudeck.widgets.messages import ChatCancelled, ChatSubmitted
+from gpudeck.widgets.messages import ChatCancelled, ChatSubmitted, ChatUnready
 
 _ANSWER = "chat-answer"  # the worker group: one answer at a time
 
@@ -21,11 +24,8 @@ class ChatActs(EngineActs):
     def _chat_submitted(self, message: ChatSubmitted) -> None:
         engine = self.state.engine
         pane = self.deck.chat
-        if engine is None or engine.unit.spec is None:
-            self.say("There is no engine to talk to: select one in the engine list.", "warning")
-            return
-        if not engine.ready:
-            self.say(f"{engine.unit.name} is {engine.word} and does not answer yet.", "warning")
+        if engine is None or engine.unit.spec is None or not engine.ready:
+            self._tell_unready()
             return
         options = engine.unit.spec.options
         url = Address.of_engine(options.host, options.port).url
@@ -33,7 +33,22 @@ class ChatActs(EngineActs):
             pane.clear()
         pane.begin(message.text)
         model = engine.served[0] if engine.served else ""
-        self.run_worker(self._chat.ask(url, model, message.text), group=_ANSWER, exclusive=True, exit_on_error=False)
+        self.turn_worker(_ANSWER, partial(self._chat.ask, url, model, message.text))
+
+    @on(ChatUnready)
+    def _tell_unready(self) -> None:
+        """Say what is missing for an answer."""
+        engine = self.state.engine
+        if engine is None:
+            self.say("There is no engine to talk to: s starts the plan on the board.", "warning")
+        elif engine.unit.spec is None:
+            self.say(f"What {engine.unit.name} runs can not be read, so its port is not known.", "warning")
+        elif engine.unit.runs:
+            self.say(f"{engine_words(self.state, self.glyphs)}: it does not answer yet.", "warning")
+        else:
+            self.say(
+                f"{engine.unit.name} is {engine.word} and can not answer: s in the engine list starts it.", "warning"
+            )
 
     @on(ChatCancelled)
     def _chat_cancelled(self) -> None:

@@ -1,11 +1,11 @@
 """What every part of the panel stands on: the state, the one way to change it, and the screen that shows it."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from textual.app import App
 from textual.driver import Driver
@@ -93,6 +93,14 @@ class DeckApp(App[int]):
     def get_default_screen(self) -> Screen[None]:
         return self.deck
 
+    def turn_worker(self, group: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Do this in the background instead of what the group did.
+
+        Handed on as a function: a worker that the next one ends before it began would leave a coroutine nobody awaited.
+        """
+        # mypy finds no result type that fits all three forms of Textual's WorkType.
+        self.run_worker(work, group=group, exclusive=True, exit_on_error=False)  # type: ignore[arg-type]
+
     def change(self, state: DeckState) -> None:
         """Take a new state and show what differs."""
         self.state = state
@@ -105,6 +113,19 @@ class DeckApp(App[int]):
     def show_header(self) -> None:
         self.deck.show_header(self.state, f"{datetime.now().astimezone():%H:%M:%S}", INTERVAL_S)
 
+    def refuse(self, sentence: str) -> None:
+        """Say why an act was refused, and keep it on the screen until the next act; it may hold foreign text."""
+        self.change(replace(self.state, refusal=printable(sentence)))
+        self.say(sentence, "error")
+
+    def forget_refusal(self) -> None:
+        """The next act begins."""
+        if self.state.refusal:
+            self.change(replace(self.state, refusal=""))
+
     def say(self, sentence: str, severity: Literal["information", "warning", "error"] = "information") -> None:
-        """A notice; the sentence may hold foreign text."""
-        self.notify(printable(sentence), severity=severity, markup=False, timeout=_NOTICE_S[severity])
+        """A notice; the sentence may hold foreign text.  One that is up already is not put up again below itself."""
+        told = printable(sentence)
+        for same in [one for one in self._notifications if one.message == told]:
+            self._unnotify(same, refresh=False)
+        self.notify(told, severity=severity, markup=False, timeout=_NOTICE_S[severity])

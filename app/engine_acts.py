@@ -1,7 +1,7 @@
 """What an operator does to engines: start, stop, restart, remove."""
 
 import threading
-from dataclasses import replace
+from pathlib import Path
 
 from textual import on
 
@@ -14,6 +14,7 @@ from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.rules.asked import finding
+from gpudeck.services.text import printable
 from gpudeck.widgets.confirm import Confirm
 from gpudeck.widgets.glyphs import joined
 from gpudeck.widgets.unit_preview import UnitPreview as UnitPreviewScreen
@@ -36,6 +37,7 @@ class EngineActs(EngineWatch):
             else:
                 self._act(engine.unit.name, "starting", engine.unit.spec)
             return
+        self.forget_refusal()
         missing = self._missing()
         if missing:
             self.say(missing, "warning")
@@ -45,6 +47,7 @@ class EngineActs(EngineWatch):
 
     def action_view_unit(self) -> None:
         """Show the unit that the board stands for, and what it would change; start nothing."""
+        self.forget_refusal()
         missing = self._missing(blocked_is_fine=True)
         if missing:
             self.say(missing, "warning")
@@ -74,7 +77,7 @@ class EngineActs(EngineWatch):
     def _preview_arrived(self, message: PreviewArrived) -> None:
         preview = message.preview
         if preview is None:
-            self.say(message.failure or "The unit can not be told.", "error")
+            self.refuse(message.failure or "The unit can not be told.")
             return
         engine = self.state.engines.get(message.spec.name)
         running = engine is not None and engine.unit.alive
@@ -120,8 +123,14 @@ class EngineActs(EngineWatch):
     def _act(self, name: str, doing: str, spec: EngineSpec | None, *, install: bool = False) -> None:
         """Start or restart an engine, its unit written first where that was approved."""
 
+        known = self.state.engines.get(name)
+        ours = install or known is None or known.unit.managed  # a container's model lies where only it can look
+        way_out = self._way_to_port(name)
+
         def act(runner: Runner) -> None:
-            _refuse_taken_port(runner, name, spec)
+            _refuse_taken_port(runner, name, spec, way_out)
+            if ours and spec is not None:
+                _refuse_missing_model(spec.model)
             if install and spec is not None:
                 runner.install(spec)
             (runner.restart if doing == "restarting" else runner.start)(name)
@@ -129,10 +138,16 @@ class EngineActs(EngineWatch):
         try:
             self.engine_desk.act(name, doing, act)
         except OperatorError as error:
-            self.say(str(error), "error")
+            self.refuse(str(error))
             return
-        self.change(replace(self.state, selected=name))
-        self.deck.show_pane("log")
+        # The log is shown once there is a run to follow: a refusal leaves the operator where they are.
+        self._starts.add(name)
+
+    def _way_to_port(self, name: str) -> str:
+        """Which keys change the port of that engine."""
+        if self.state.draft.name == name:
+            return "The key a changes the port."
+        return "Enter in the engine list puts its plan on the board, where the key a changes the port."
 
     # -- stop, restart, remove
 
@@ -193,7 +208,14 @@ class EngineActs(EngineWatch):
 
         running = f"{', '.join(alive)} still run{'s' if len(alive) == 1 else ''}, simulated."
         self.push_screen(
-            Confirm("Leave the demo", (running,), act="remove with the demo", keep="keep running", glyphs=self.glyphs),
+            Confirm(
+                "Leave the demo",
+                (running,),
+                act="remove with the demo",
+                keep="keep running",
+                back="stay",
+                glyphs=self.glyphs,
+            ),
             answered,
         )
 
@@ -215,10 +237,14 @@ class EngineActs(EngineWatch):
 
     def _confirm_act(self, engine: EngineInfo, doing: str, act: str, lost: str) -> None:
         name = engine.unit.name
+        way_out = self._way_to_port(name)
 
         def confirmed(runner: Runner) -> None:
+            spec = engine.unit.spec
             if doing == "restarting":
-                _refuse_taken_port(runner, name, engine.unit.spec)
+                _refuse_taken_port(runner, name, spec, way_out)
+                if engine.unit.managed and spec is not None:
+                    _refuse_missing_model(spec.model)
             {"stopping": runner.stop, "restarting": runner.restart, "removing": runner.remove}[doing](name)
 
         def answered(go: bool | None) -> None:
@@ -227,15 +253,22 @@ class EngineActs(EngineWatch):
             try:
                 self.engine_desk.act(name, doing, confirmed)
             except OperatorError as error:
-                self.say(str(error), "error")
+                self.refuse(str(error))
 
         title = f"{act[0].upper()}{act[1:]}?"
         self.push_screen(Confirm(title, (lost,), act=act, glyphs=self.glyphs), answered)
 
 
-def _refuse_taken_port(runner: Runner, name: str, spec: EngineSpec | None) -> None:
+def _refuse_taken_port(runner: Runner, name: str, spec: EngineSpec | None, way_out: str) -> None:
     """Raise OperatorError where the engine would end at its port; what runs now is left as it is then."""
     from gpudeck.services.engine.listening import port_trouble
 
     if taken := port_trouble(spec, runner.state(name)):
-        raise OperatorError(taken)
+        raise OperatorError(f"{taken} {way_out}")
+
+
+def _refuse_missing_model(model: str) -> None:
+    """Raise OperatorError where a model's path is not there: vLLM takes a minute to say so, and in other words."""
+    path = Path(model)
+    if path.is_absolute() and not path.exists():
+        raise OperatorError(f"The model {printable(model)} is not there: mount it, or choose another with m.")

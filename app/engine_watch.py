@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 
 from textual import on
@@ -20,11 +21,14 @@ from gpudeck.app.messages import (
 )
 from gpudeck.app.plan_acts import PlanActs
 from gpudeck.app.state import DeckState
+from gpudeck.services.engine.ending import how_it_ended
 from gpudeck.services.engine.listening import answers_itself
 from gpudeck.services.engine.phases import PhaseTracker
-from gpudeck.services.engine.types import LogLine
+from gpudeck.services.engine.types import LogLine, UnitState
 from gpudeck.services.errors import OperatorError
 from gpudeck.widgets.messages import EngineHighlighted, EngineSelected
+
+_LAST_WORDS_S = 0.5  # by which an engine's log may come after its end
 
 
 class EngineWatch(PlanActs):
@@ -34,6 +38,9 @@ class EngineWatch(PlanActs):
         self._runs: dict[str, int | None] = {}  # the main pid whose log is being read
         self._in_log: str | None = None  # the engine whose lines stand in the log pane
         self._begun: set[str] = set()  # started; how that went is told by the units that arrive next
+        self._starts: set[str] = set()  # started from here: the log is shown once the start was taken on
+        self._found: frozenset[int] | None = None  # the main pids that ran when the panel was opened
+        self._crashing: set[str] = set()  # crashed before they were ready, which was told
         self._asked: dict[str, int] = {}  # the main pid that is being asked, or was, whether it answers
 
     # -- what the desk reports
@@ -51,6 +58,8 @@ class EngineWatch(PlanActs):
 
     @on(UnitsArrived)
     def _units_arrived(self, message: UnitsArrived) -> None:
+        if self._found is None:
+            self._found = frozenset(unit.main_pid for unit in message.units if unit.main_pid is not None)
         begun, self._begun = self._begun, set()
         self._take_units(states.with_units(self.state, message.units), begun)
 
@@ -64,7 +73,14 @@ class EngineWatch(PlanActs):
         self.change(state)
         for name, info in state.engines.items():
             known = before.get(name)
-            if info.unit.active != "failed" or known is None or known.busy:
+            if known is None or known.busy:
+                continue
+            died = known.ready and known.unit.active == "active" and not info.unit.alive
+            if died or _started_again(known.unit, info.unit):
+                # The last words of its log are still on their way.
+                told = partial(self._tell_end, name, info.unit, self._trackers.get(name), served=known.ready)
+                self.set_timer(_LAST_WORDS_S, told)
+            if info.unit.active != "failed" or died:
                 continue
             if known.unit.active != "failed" or name in begun:
                 self._begun.discard(name)
@@ -73,15 +89,30 @@ class EngineWatch(PlanActs):
                 self.say(f"{name} failed. {why}".rstrip(), "error")
         self._tend_engines()
 
+    def _tell_end(self, name: str, unit: UnitState, tracker: PhaseTracker | None, *, served: bool) -> None:
+        """Tell of a run that ended by itself; of one that never gets ready and is tried again and again, once."""
+        if not served and name in self._crashing:
+            return
+        if not served:
+            self._crashing.add(name)
+        line = tracker.standing.decisive_line if tracker is not None else None
+        when = "while it served" if served else "before it was ready"
+        then = " and is started again" if unit.alive else ""
+        self.say(f"{name} ended {when}{then}. {line or how_it_ended(unit)}".rstrip(), "error")
+
     @on(ActBegan)
     def _act_began(self, message: ActBegan) -> None:
+        self.forget_refusal()
+        self._crashing.discard(message.name)
         self.change(states.with_engine(self.state, message.name, busy=message.doing))
 
     @on(ActEnded)
     def _act_ended(self, message: ActEnded) -> None:
         self.change(states.with_engine(self.state, message.name, busy=None))
+        started = message.name in self._starts
+        self._starts.discard(message.name)
         if message.failure:
-            self.say(message.failure, "error")
+            self.refuse(message.failure)
         elif message.doing == "removing":
             self.change(states.without_engine(self.state, message.name))
             self.say(f"{message.name} is removed.")
@@ -89,6 +120,9 @@ class EngineWatch(PlanActs):
             self.say(f"{message.name} is stopped; none of its processes is left.")
         else:
             self._begun.add(message.name)
+            if started:
+                self.change(replace(self.state, selected=message.name))
+                self.deck.show_pane("log")
 
     @on(EngineHighlighted)
     def _engine_highlighted(self, message: EngineHighlighted) -> None:
@@ -123,7 +157,7 @@ class EngineWatch(PlanActs):
                 self._runs[name] = run
             if run and info.unit.alive and not info.ready and self._asked.get(name) != run:
                 self._asked[name] = run
-                self.run_worker(self._wait_ready(name, run), group=f"ready-{name}", exclusive=True, exit_on_error=False)
+                self.turn_worker(f"ready-{name}", partial(self._wait_ready, name, run))
             elif not info.unit.alive and name in self._asked:
                 del self._asked[name]
                 self.workers.cancel_group(self, f"ready-{name}")
@@ -168,7 +202,9 @@ class EngineWatch(PlanActs):
         client_module = await asyncio.to_thread(import_module, "gpudeck.services.http.client")
         address = await asyncio.to_thread(import_module, "gpudeck.services.http.address")
         async with client_module.VllmClient(address.Address.of_engine(options.host, options.port).url) as client:
-            await client.wait_until_ready(every_s=0.5)
+            at_once = await client.ready()
+            if not at_once:
+                await client.wait_until_ready(every_s=0.5)
             # Another's server may answer there: then this engine never will.
             while not await asyncio.to_thread(answers_itself, info.unit, options.port):
                 await asyncio.sleep(1.0)
@@ -181,6 +217,14 @@ class EngineWatch(PlanActs):
         if now is None or now.unit.main_pid != run:
             return
         self.change(states.with_engine(self.state, name, ready=True, served=served))
-        self.say(f"{name} is ready.")
+        self._crashing.discard(name)
+        if not (at_once and run in (self._found or ())):
+            # One that served before the panel was opened is no news.
+            self.say(f"{name} is ready.")
         if name in self._trackers and self._trackers[name].answered():
             self.change(states.with_engine(self.state, name, standing=self._trackers[name].standing))
+
+
+def _started_again(before: UnitState, now: UnitState) -> bool:
+    """Whether a run ended by itself and another follows, which may have begun already."""
+    return before.runs and (now.between_tries or now.restarts > before.restarts)

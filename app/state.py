@@ -67,6 +67,7 @@ class DeckState:
     host: HostReading | None = None  # the machine around the cards, while it is looked at
     runner: str = "looking for systemd"
     runner_trouble: str | None = None
+    refusal: str = ""  # why the last act on an engine was refused, until the next act
 
     @property
     def box(self) -> Box | None:
@@ -177,7 +178,8 @@ def _with_unit(before: EngineInfo | None, unit: UnitState) -> EngineInfo:
     if before.unit.main_pid != unit.main_pid and unit.main_pid is not None:
         # Another process: what the log and the port said belongs to the one before.
         return EngineInfo(unit, busy=before.busy)
-    if not unit.alive:
+    if not unit.runs or (unit.main_pid is None and before.unit.main_pid is not None):
+        # Its process is gone, also where systemd will start the next: nobody answers meanwhile.
         return replace(before, unit=unit, ready=False, served=())
     return replace(before, unit=unit)
 

@@ -3,9 +3,10 @@
 import codecs
 import errno
 import io
-import locale
 import os
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudeck.app import places
@@ -24,16 +25,35 @@ def require_terminal() -> None:
     if os.environ.get("TERM", "") in ("", "dumb", "unknown"):
         raise OperatorError(
             f"TERM={os.environ.get('TERM', '')} can not place a cursor, so the panel can not be drawn; "
-            "use the commands (gpudeck --help) or set TERM to what your terminal is."
+            "use gpudeck box --plain and the other commands (gpudeck --help), or set TERM to what your terminal is."
         )
 
 
-def speaks_unicode() -> bool:
-    """Whether the locale lets the terminal show box drawing; elsewhere the panel is drawn in ASCII."""
+def speaks_unicode(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether the terminal shows box drawing, by the operator's locale; elsewhere the panel is drawn in ASCII.
+
+    Python itself is no witness: it takes UTF-8 for the C locale (PEP 540), and even sets LC_CTYPE so (PEP 538).  A
+    locale that names no encoding has an older one; where none is set at all, as in most
+    containers, nothing is known of the terminal, and nearly all speak UTF-8.
+    """
+    given = _first_environment() if environment is None else environment
+    name = next((given[variable] for variable in ("LC_ALL", "LC_CTYPE", "LANG") if given.get(variable)), None)
+    if name is None:
+        return True
+    encoding = name.partition("@")[0].partition(".")[2]
     try:
-        return codecs.lookup(locale.getpreferredencoding(False)).name == "utf-8"
+        return codecs.lookup(encoding).name == "utf-8" if encoding else False
     except LookupError:
         return False
+
+
+def _first_environment() -> Mapping[str, str]:
+    """What this process was started with."""
+    try:
+        pairs = Path("/proc/self/environ").read_bytes().split(b"\0")
+    except OSError:
+        return os.environ
+    return dict(os.fsdecode(pair).partition("=")[::2] for pair in pairs if b"=" in pair)
 
 
 class TerminalFile(io.FileIO):

@@ -6,7 +6,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.widgets import TextArea
 
-from gpudeck.widgets.messages import ChatCancelled, ChatSubmitted
+from gpudeck.widgets.messages import ChatCancelled, ChatSubmitted, ChatUnready
 
 _HISTORY = 200
 
@@ -59,7 +59,10 @@ class ChatInput(TextArea):
 
     def action_send(self) -> None:
         text = self.text.strip()
-        if not text or self.busy or not self.ready:
+        if not self.ready:
+            self.post_message(ChatUnready())
+            return
+        if not text or self.busy:
             return
         if not self._sent or self._sent[-1] != text:
             self._sent.append(text)

@@ -29,20 +29,32 @@ class Confirm(Dialog[bool]):
     """
 
     def __init__(
-        self, title: str, lost: Sequence[str], *, act: str, keep: str = "leave it", glyphs: Glyphs | None = None
+        self,
+        title: str,
+        lost: Sequence[str],
+        *,
+        act: str,
+        keep: str = "leave it",
+        back: str = "",
+        glyphs: Glyphs | None = None,
     ) -> None:
-        """`lost` are the sentences that say what will be lost; `act` and `keep` what the two keys do ("stop gemma")."""
+        """`lost` are the sentences that say what will be lost; `act` and `keep` what the two keys do ("stop gemma").
+
+        `back` is what Escape does, where that is another thing than `keep`.
+        """
         super().__init__(printable(title), glyphs)
         self._lost = lost
         self._act = printable(act)
         self._keep = printable(keep)
+        self._back = printable(back)
 
     def compose_body(self) -> ComposeResult:
         for sentence in self._lost:
             yield Static(Content(printable(sentence)), classes="gap")
 
     def keys(self) -> tuple[tuple[str, str, str], ...]:
-        return ("y", self._act, "act"), ("n", self._keep, "keep")
+        asked = ("y", self._act, "act"), ("n", self._keep, "keep")
+        return (*asked, ("Esc", self._back, "back")) if self._back else asked
 
     def action_act(self) -> None:
         self.dismiss(True)

@@ -135,6 +135,10 @@ class ChatSubmitted(Message):
         self.text = text
 
 
+class ChatUnready(Message):
+    """Enter in the chat while there is nobody who answers; what was typed stays."""
+
+
 class ChatCancelled(Message):
     """The answer that is coming is no longer wanted."""
 

@@ -53,6 +53,7 @@ _FRAMES = {"box": "box", "links": "box", "plan": "board", "engines": "engines", 
 
 UNFOLDED = 4  # so many cards are wanted in full rather than beside their links
 FRAME = 2  # rows
+LEAST_COLUMNS, LEAST_ROWS = 60, 16  # below that a pane shows its frame and little else
 
 
 class Deck(Screen[None]):
@@ -78,6 +79,8 @@ class Deck(Screen[None]):
         self.chat = ChatPane(glyphs=glyphs, id="chat")
         self.standing_line = Static(id="standing", markup=False)
         self._standing = ""
+        self.refusal = Static(id="refusal", markup=False)
+        self.too_small = Static(id="too-small", markup=False)
         self.keys = KeyBar(id="keys")
         self._shown: DeckState | None = None
         self._links_wanted: bool | None = None  # by the operator; None: where there is room, and no card in full
@@ -105,8 +108,10 @@ class Deck(Screen[None]):
             with Horizontal(id="lower"):
                 yield self.log_pane
                 yield self.chat
+        yield self.refusal
         yield self.standing_line
         yield self.keys
+        yield self.too_small
 
     def on_mount(self) -> None:
         for pane, title in (("box", "Box"), ("links", "Links"), ("plan", "Board"), ("engines", "Engines")):
@@ -182,6 +187,14 @@ class Deck(Screen[None]):
         self.open_pane(self.tabs.pane)
 
     def on_resize(self) -> None:
+        width, height = self.app.size
+        tiny = width < LEAST_COLUMNS or height < LEAST_ROWS
+        self.set_class(tiny, "-tiny")
+        if tiny:
+            sign = self._glyphs.times
+            self.too_small.update(
+                f"This terminal has {width} {sign} {height}; gpudeck needs {LEAST_COLUMNS} {sign} {LEAST_ROWS}."
+            )
         pane = self._pane_of(self.focused)
         if self.compact and pane is not None and not self.has_class(f"-show-{pane}"):
             # It has just become narrow: go on where the operator was.
@@ -275,6 +288,9 @@ class Deck(Screen[None]):
             self.board.show_occupants(*marks)
         self.plans.show(plan_views(state), state.drafts.place)
         self._show_standing(state)
+        if before is None or before.refusal != state.refusal:
+            self.refusal.display = bool(state.refusal)
+            self.refusal.update(f"{self._glyphs.blocked} {state.refusal}")
         self.show_keys()
 
     def show_header(self, state: DeckState, clock: str, interval: float) -> None:

@@ -106,7 +106,8 @@ def engine_view(info: EngineInfo) -> EngineView:
     """An engine as its row shows it."""
     unit, standing = info.unit, info.standing
     spec = unit.spec
-    starting = info.word in ("starting", "restarting")
+    # Between two tries, and until the log of the next begins, a phase would be that of a run that is over.
+    starting = info.word in ("starting", "restarting") and unit.runs and standing.phase.starting_up
     shape = ""
     if spec is not None:
         placement = spec.placement

@@ -27,9 +27,10 @@ def runner(home: Path) -> Runner:
 
 
 def small(folder: Path, name: str, runner: Runner, script: str = "echo up; exec sleep 1000", port: int = 0) -> None:
-    """An engine that is installed, its program a shell script."""
-    folder.mkdir(exist_ok=True)
-    runner.install(engine(folder, name, script, options=EngineOptions(port=port or free_port())))
+    """An engine that is installed, its program a shell script, its model an empty folder."""
+    model = folder / "model"
+    model.mkdir(parents=True, exist_ok=True)
+    runner.install(engine(folder, name, script, model=str(model), options=EngineOptions(port=port or free_port())))
 
 
 async def select(desk: Desk, name: str) -> None:
@@ -214,10 +215,15 @@ async def test_a_second_engine_gets_a_port_of_its_own(home: Path, runner: Runner
 
 async def test_an_engine_whose_model_is_gone_shows_its_cards(home: Path, runner: Runner, tmp_path: Path) -> None:
     small(tmp_path / "a", "orphan", runner)
+    (tmp_path / "a" / "model").rmdir()
     async with panel(demo()) as desk:
         await select(desk, "orphan")
+        await desk.press("s")
+        await desk.hears(f"The model {tmp_path}/a/model is not there: mount it, or choose another with m.")
+        assert desk.word("orphan") == "stopped"
+        desk.panel.clear_notifications()
         await desk.press("enter")
-        await desk.hears("/models/none is not there")
+        await desk.hears("model is not there")
         assert desk.panel.state.draft.placement.stages == ((0,),)
         assert desk.panel.state.draft.model is None
 

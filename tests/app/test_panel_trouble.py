@@ -119,7 +119,16 @@ async def test_a_port_that_is_taken_is_told_before_anything_starts(home: Path, r
             await desk.place((1,))
             await desk.start()
             await desk.hears(f"Port {port} is already used by ")
+            # The operator stays where they were, and the reason with its key stays until the next act.
+            assert desk.panel.deck.board.has_focus
+            desk.panel.clear_notifications()
+            await desk.sees("The key a changes the port.")
             await works(desk)
+            await desk.sees("The key a changes the port.")
+            await desk.press("v")
+            await desk.sees("What will run")
+            await desk.press("escape")
+            await desk.until(lambda: "The key a changes" not in desk.shown, "the reason gone")
     assert runner.engines() == ()
 
 

@@ -1,12 +1,15 @@
 """What is found out about the terminal, and that one which goes away takes nothing with it."""
 
 import io
-import locale
 import os
 import pty
+import subprocess
 import sys
+from importlib import import_module
 
 import pytest
+from textual._xterm_parser import XTermParser
+from textual.events import Key
 
 from gpudeck.app.terminal import TerminalFile, require_terminal, speaks_unicode
 from gpudeck.services.errors import OperatorError
@@ -37,18 +40,49 @@ def test_a_terminal_that_can_not_be_drawn_on_is_refused(term: str | None, monkey
     monkeypatch.delenv("TERM", raising=False)
     if term is not None:
         monkeypatch.setenv("TERM", term)
-    with pytest.raises(OperatorError, match=f"TERM={term or ''} can not place a cursor"):
+    with pytest.raises(OperatorError, match=f"TERM={term or ''} can not place a cursor.*gpudeck box --plain"):
         require_terminal()
     monkeypatch.setenv("TERM", "xterm")
     require_terminal()
 
 
 @pytest.mark.parametrize(
-    ("encoding", "unicode"),
-    [("UTF-8", True), ("utf8", True), ("ANSI_X3.4-1968", False), ("latin1", False), ("x", False)],
+    ("locale", "unicode"),
+    [
+        ({"LANG": "C"}, False),
+        ({"LANG": "POSIX"}, False),
+        ({"LANG": "en_US"}, False),
+        ({"LANG": "de_DE.ISO-8859-1"}, False),
+        ({"LANG": "x.y"}, False),
+        ({"LANG": "C.UTF-8"}, True),
+        ({"LANG": "de_DE.utf8@euro"}, True),
+        ({"LANG": "C.UTF-8", "LC_CTYPE": "C"}, False),
+        ({"LANG": "C", "LC_CTYPE": "C.UTF-8"}, True),
+        ({"LANG": "C.UTF-8", "LC_ALL": "C"}, False),
+        ({"LANG": "C.UTF-8", "LC_ALL": ""}, True),
+        ({}, True),
+    ],
 )
-def test_unicode_is_drawn_where_the_locale_has_it(
-    encoding: str, unicode: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(locale, "getpreferredencoding", lambda _set: encoding)
-    assert speaks_unicode() is unicode
+def test_unicode_is_drawn_where_the_locale_has_it(locale: dict[str, str], unicode: bool) -> None:
+    assert speaks_unicode(locale) is unicode
+
+
+@pytest.mark.parametrize("variable", ["LANG", "LC_ALL"])
+def test_python_taking_utf_8_for_the_c_locale_is_no_word_of_the_terminal(variable: str) -> None:
+    code = "import sys; from gpudeck.app.terminal import speaks_unicode; print(speaks_unicode(), sys.flags.utf8_mode)"
+    environment = {name: value for name, value in os.environ.items() if name not in ("LANG", "LC_ALL", "LC_CTYPE")}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**environment, variable: "C"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("False")
+
+
+def test_escape_with_a_digit_close_behind_is_two_keys() -> None:
+    import_module("gpudeck.app.lean_driver")
+    for digit in "0123456789":
+        keys = [event for event in XTermParser().feed(f"\x1b{digit}") if isinstance(event, Key)]
+        assert [(key.key, key.character) for key in keys] == [("escape", None), (digit, digit)]
