@@ -1,4 +1,8 @@
+import pytest
 from hypothesis import settings
+
+# The rigs assert too, and a bare AssertionError tells nobody what was seen.
+pytest.register_assert_rewrite("tests.rigs")
 
 pytest_plugins = ["tests.rigs.fakenvml.fixtures"]
 

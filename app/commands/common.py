@@ -207,7 +207,6 @@ def surroundings(args: argparse.Namespace, snapshot: "Snapshot", name: str) -> "
         neighbours=neighbours,
         readings=snapshot.readings,
         events=snapshot.events,
-        accelerators=() if args.box_file or args.demo else _other_accelerators(),
         tokenizer_tokens=_tokenizer_tokens(args.extra),
     )
 
@@ -216,12 +215,6 @@ def _port_beside(neighbours: Sequence[EngineSpec]) -> int:
     """The first port from vLLM's usual one on that is no other engine's."""
     taken = {neighbour.options.port for neighbour in neighbours}
     return next(port for port in count(EngineOptions().port) if port not in taken)
-
-
-def _other_accelerators() -> tuple[str, ...]:
-    from gpudeck.services.host.accelerators import find_accelerators
-
-    return tuple(f"{found.vendor} {found.name}" for found in find_accelerators())
 
 
 def _tokenizer_tokens(extra: Sequence[str]) -> int | None:

@@ -11,7 +11,18 @@ from typing import Any
 from gpudeck.services.box.frames import Frame
 from gpudeck.services.box.readingdocument import fields_document, frame_document, frame_from, processes_from
 from gpudeck.services.box.shape import ShapeError, shown
-from gpudeck.services.box.types import MIB, Box, ComputeCapability, Gpu, Link, NvLink, Pcie, PeerAccess, Reading
+from gpudeck.services.box.types import (
+    MIB,
+    Accelerator,
+    Box,
+    ComputeCapability,
+    Gpu,
+    Link,
+    NvLink,
+    Pcie,
+    PeerAccess,
+    Reading,
+)
 
 Document = dict[str, Any]
 
@@ -54,6 +65,7 @@ def box_from(document: Document, where: str = "") -> Box:
         host_memory_bytes=None if host_memory_mib is None else round(host_memory_mib * MIB),
         faults=tuple(document.get("faults", ())),
         peer_access=tuple(PeerAccess(**entry) for entry in document.get("peer_access", [])),
+        accelerators=tuple(Accelerator(**entry) for entry in document.get("accelerators", [])),
         topology_known=document.get("topology_known", True),
     )
 
@@ -164,6 +176,7 @@ def _box_document(box: Box, steady: Mapping[int, Reading]) -> Document:
             "gpus": [_gpu_document(gpu, steady.get(gpu.index)) for gpu in box.gpus],
             "links": [fields_document(link) for link in box.links],
             "peer_access": [fields_document(pair) for pair in box.peer_access] or None,
+            "accelerators": [fields_document(other) for other in box.accelerators] or None,
             "topology_known": None if box.topology_known else False,
             "faults": list(box.faults) or None,
         }

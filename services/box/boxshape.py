@@ -102,6 +102,15 @@ PEER_ACCESS = Record(
     "Whether two cards reach each other's memory straight",
 )
 
+ACCELERATOR = Record(
+    {
+        "address": Field(Text(), "place on the PCI bus", required=True),
+        "vendor": Field(Text(), "its maker", required=True),
+        "name": Field(Text(), "what it is called", required=True),
+    },
+    "A device that computes and is no NVIDIA card",
+)
+
 _BOX = {
     "name": Field(Text(), "the machine's name"),
     "driver": Field(OrNull(Text()), "driver version"),
@@ -110,6 +119,7 @@ _BOX = {
     "gpus": Field(Listing(GPU, MAX_GPUS, least=1), "the cards", required=True),
     "links": Field(Listing(LINK, MAX_GPUS * MAX_GPUS), "links between the cards"),
     "peer_access": Field(Listing(PEER_ACCESS, MAX_GPUS * MAX_GPUS), "straight access between the cards"),
+    "accelerators": Field(Listing(ACCELERATOR, MAX_GPUS), "accelerators of other makers"),
     "topology_known": Field(Truth(), "false where the driver did not tell how some cards are joined"),
     "faults": Field(Listing(Text(), MAX_GPUS), "cards that could not be opened, one sentence each"),
 }

@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from gpudeck.services.box.types import (
+    Accelerator,
     Box,
     BoxEvent,
     Ecc,
@@ -43,6 +44,7 @@ def box_document(snapshot: Snapshot) -> dict[str, Any]:
             {**_every_field(event), "at": _time(event.at), "severity": event.severity.value}
             for event in snapshot.events
         ],
+        "accelerators": [_every_field(other) for other in box.accelerators],
         "faults": list(box.faults),
     }
 
@@ -169,7 +171,7 @@ def _process_document(process: GpuProcess, everyone: list[GpuProcess]) -> dict[s
 
 
 def _every_field(
-    value: NvLink | LaneReading | Ecc | Rows | Modes | MigInstance | PeerAccess | BoxEvent,
+    value: Accelerator | NvLink | LaneReading | Ecc | Rows | Modes | MigInstance | PeerAccess | BoxEvent,
 ) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in fields(value)}
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gpudeck.services.box.boxshape import BOX_FILE, LINK, NVLINK, PEER_ACCESS
+from gpudeck.services.box.boxshape import ACCELERATOR, BOX_FILE, LINK, NVLINK, PEER_ACCESS
 from gpudeck.services.box.limits import COUNT, LANE, MAX_GPUS, MAX_INDEX, MAX_NVLINKS, RANK
 from gpudeck.services.box.readingshape import ECC, LANE_READING, MIG_INSTANCE, MODES, ROWS
 from gpudeck.services.box.shape import Field, Listing, Number, OneOf, OrNull, Record, Shape, Text, Truth, Whole
@@ -175,6 +175,9 @@ BOX_DOCUMENT = Record(
             required=True,
         ),
         "events": Field(Listing(_EVENT, 4096), "what happened while the box was watched", required=True),
+        "accelerators": Field(
+            Listing(ACCELERATOR, MAX_GPUS), "accelerators of other makers, which gpudeck leaves alone", required=True
+        ),
         "faults": Field(Listing(Text(), MAX_GPUS), "cards that could not be opened, a sentence each", required=True),
     }
 )

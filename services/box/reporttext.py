@@ -56,6 +56,7 @@ def box_text(snapshot: Snapshot) -> str:
     lines += ["", *(_event(event) for event in snapshot.events[-_EVENTS:])] if snapshot.events else []
     faults = [*box.faults, *(reading.fault for _, reading in cards if reading.fault)]
     lines += ["", *(printable(fault) for fault in faults)] if faults else []
+    lines += ["", *(printable(other.says) for other in box.accelerators)] if box.accelerators else []
     return "\n".join(lines) + "\n"
 
 

@@ -98,6 +98,24 @@ class PeerAccess:
 
 
 @dataclass(frozen=True, slots=True)
+class Accelerator:
+    """A device on the PCI bus that computes and is no NVIDIA card."""
+
+    address: str  # "0000:c1:00.0"
+    vendor: str  # "AMD"
+    name: str  # "Aqua Vanjaram [Instinct MI300X]", or "1002:74a1" where the machine knows no name
+
+    @property
+    def title(self) -> str:
+        return f"{self.vendor} {self.name}"
+
+    @property
+    def says(self) -> str:
+        """One sentence: what it is, and that gpudeck leaves it alone."""
+        return f"{self.title} at {self.address} is out of scope: gpudeck reads and plans NVIDIA cards only."
+
+
+@dataclass(frozen=True, slots=True)
 class Box:
     """One machine: its cards, the links between them, its driver.  A pair without a link is SYS."""
 
@@ -109,6 +127,7 @@ class Box:
     host_memory_bytes: int | None = None
     faults: tuple[str, ...] = ()  # one sentence for each card that the driver counts and that could not be opened
     peer_access: tuple[PeerAccess, ...] = ()
+    accelerators: tuple[Accelerator, ...] = ()  # of other makers
     topology_known: bool = True  # False: the driver does not tell how some cards are joined (WSL, some VMs)
 
     def gpu(self, index: int) -> Gpu | None:

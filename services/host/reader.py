@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from gpudeck.services.host.accelerators import find_accelerators
+from gpudeck.services.box.accelerators import find_accelerators
+from gpudeck.services.box.types import Accelerator
 from gpudeck.services.host.disks import Disks
-from gpudeck.services.host.types import SHM, Accelerator, HostReading, Keeps, Shm
+from gpudeck.services.host.types import SHM, HostReading, Keeps, Shm
 
 
 class HostReader:

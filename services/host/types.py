@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from gpudeck.services.box.types import Accelerator
+
 SHM = "/dev/shm"  # noqa: S108 (looked at, never written to)
 
 
@@ -31,22 +33,6 @@ class Shm:
 
     total_bytes: int
     free_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Accelerator:
-    """A device on the PCI bus that computes and is no NVIDIA card."""
-
-    address: str  # "0000:c1:00.0"
-    vendor: str  # "AMD"
-    name: str  # "Aqua Vanjaram [Instinct MI300X]", or "1002:74a1" where the machine knows no name
-
-    @property
-    def says(self) -> str:
-        """One sentence: what it is, and that gpudeck leaves it alone."""
-        return (
-            f"{self.vendor} {self.name} at {self.address} is out of scope: gpudeck reads and plans NVIDIA cards only."
-        )
 
 
 @dataclass(frozen=True, slots=True)

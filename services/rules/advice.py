@@ -100,10 +100,9 @@ def check_box(plan: Plan) -> Iterator[Finding]:
             f"{listed([named(gpu) for gpu in without])}: no error correction.",
             f"Switch it on where the card has it: nvidia-smi -i {cards} -e 1, then reset it." if can else None,
         )
-    if plan.around.accelerators:
-        yield OTHERS.finding(
-            f"vLLM's CUDA build leaves {listed([printable(name) for name in plan.around.accelerators])} alone."
-        )
+    if plan.box.accelerators:
+        others = listed([printable(other.title) for other in plan.box.accelerators])
+        yield OTHERS.finding(f"vLLM's CUDA build leaves {others} alone.")
     yield from _switched_off(plan)
 
 

@@ -16,6 +16,5 @@ class Surroundings:
     neighbours: tuple[EngineSpec, ...] = ()  # other engines that run or are planned on this box, never the spec itself
     readings: tuple[Reading, ...] = ()  # the cards' modes, MIG, ECC and rows, as far as they were read
     events: tuple[BoxEvent, ...] = ()  # what happened to the box while it was watched: Xids
-    accelerators: tuple[str, ...] = ()  # cards of other makers: "AMD Instinct MI210"
     tokenizer_tokens: int | None = None  # tokens of the tokenizer that --tokenizer names, where it can be read here
     key_set: bool = False  # the engine's key file is known to hold a VLLM_API_KEY

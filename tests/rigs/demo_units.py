@@ -29,12 +29,12 @@ class Manager:
         return self.systemctl("is-active", unit)
 
     def pids(self, unit: str = UNIT) -> list[int]:
-        """Every process in the unit's control group, as the kernel has it."""
+        """Every process in the unit's control group.  The kernel lists them in no order, and may name one twice."""
         group = self.systemctl("show", "-P", "ControlGroup", unit)
         folder = Path(f"/sys/fs/cgroup{group}")
         if not group or not folder.exists():
             return []
-        return [int(line) for file in folder.rglob("cgroup.procs") for line in file.read_text().split()]
+        return sorted({int(line) for file in folder.rglob("cgroup.procs") for line in file.read_text().split()})
 
     def journal(self, unit: str = UNIT) -> list[str]:
         option = "--user-unit" if self.words else "--unit"

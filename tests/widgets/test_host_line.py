@@ -5,9 +5,9 @@ from rich.cells import cell_len
 from textual.app import App, ComposeResult
 from textual.message import Message
 
-from gpudeck.services.box.types import GIB
+from gpudeck.services.box.types import GIB, Accelerator
 from gpudeck.services.host.judge import concerns
-from gpudeck.services.host.types import Accelerator, HostReading
+from gpudeck.services.host.types import HostReading
 from gpudeck.widgets.glyphs import Glyphs
 from gpudeck.widgets.host_line import MOST_ROWS, HostLine, host_facts
 from gpudeck.widgets.messages import HostLooked

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gpudeck.services.box.accelerators import DEVICES, also_here, find_accelerators
 from gpudeck.services.box.nvml.changes import lane_changes, membership_changes
 from gpudeck.services.box.nvml.events import EventLog, EventWatch
 from gpudeck.services.box.nvml.faults import hangs, library_error
@@ -31,11 +32,13 @@ class NvmlSource:
         clock: Callable[[], float] = time.monotonic,
         *,
         cards_folder: Path = CARDS_FOLDER,
+        pci_devices: Path = DEVICES,
         patience: float = OPEN_PATIENCE_S,
     ) -> None:
         """`patience` is how long, in seconds, the opening waits for a card."""
         self._clock = clock
         self._cards_folder = cards_folder
+        self._pci_devices = pci_devices
         self._patience = patience
         self._library: Library | None = None
         self._box: Box | None = None
@@ -58,6 +61,11 @@ class NvmlSource:
             # One that hung is asked again, not opened a second time beside itself.
             self._library = self._library or Library(self._cards_folder)
             self._box = self._open_box(self._library, None)
+        except OperatorError as error:
+            self.close()
+            # Cards of another maker are often why no NVIDIA driver answers.
+            others = also_here(find_accelerators(self._pci_devices))
+            raise OperatorError(f"{error} {others}" if others else str(error)) from None
         except BaseException:
             self.close()
             raise
@@ -148,6 +156,7 @@ class NvmlSource:
             host_memory_bytes=host_memory_bytes,
             faults=faults,
             peer_access=ways.peer_access,
+            accelerators=find_accelerators(self._pci_devices),
             topology_known=ways.topology_known,
         )
 

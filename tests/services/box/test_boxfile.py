@@ -14,6 +14,7 @@ from gpudeck.services.box.boxfile import BoxFile, BoxFileError, load_box_file, p
 from gpudeck.services.box.frames import Frame
 from gpudeck.services.box.types import (
     MIB,
+    Accelerator,
     Box,
     BoxEvent,
     ComputeCapability,
@@ -260,6 +261,7 @@ def whole_box() -> Box:
         7 * MIB,
         ("GPU 2 may not be opened.",),
         (PeerAccess(0, 1, "OK", "CNS", "OK", "NS"),),
+        (Accelerator("0000:c1:00.0", "AMD", "Instinct MI300X"),),
         topology_known=False,
     )
 

@@ -3,6 +3,7 @@ from dataclasses import replace
 from gpudeck.services.box.report import box_document, global_rank, nvlink_peers, topo_document
 from gpudeck.services.box.reporttext import box_text, topo_text
 from gpudeck.services.box.types import (
+    Accelerator,
     Box,
     BoxEvent,
     GpuProcess,
@@ -177,3 +178,12 @@ def test_who_reaches_whom_straight_is_told() -> None:
 def test_a_driver_that_hides_processes_is_said_to() -> None:
     hidden = replace(busy(0), processes_hidden=True)
     assert "The driver does not tell who is on GPU 0." in box_text(Snapshot(pair(), 0.0, (hidden, busy(1))))
+
+
+def test_accelerators_of_other_makers_are_named_and_said_to_be_out_of_scope() -> None:
+    other = Accelerator("0000:c1:00.0", "AMD", "Instinct\x1b[2J MI300X")
+    snapshot = Snapshot(replace(pair(), accelerators=(other,)), 0.0, ())
+    assert box_document(snapshot)["accelerators"] == [
+        {"address": "0000:c1:00.0", "vendor": "AMD", "name": "Instinct\x1b[2J MI300X"}
+    ]
+    assert "AMD Instinct^[[2J MI300X at 0000:c1:00.0 is out of scope" in box_text(snapshot)

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from gpudeck.services.box.types import Box, Gpu, Link
+from gpudeck.services.box.types import Accelerator, Box, Gpu, Link
 from gpudeck.services.plan.changes import apply
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.rules.judge import judge
-from gpudeck.services.rules.surroundings import Surroundings
 from tests.services.rules.plans import a100, card, judged, l40s, model, rtx3090, rtx4090, rules, spec, t4
 
 SMALL = model("llama-3.2-1b")
@@ -43,9 +42,9 @@ def test_two_cards(cards: tuple[Gpu, Gpu], in_tp: dict[str, str], in_pp: dict[st
 
 @pytest.mark.parametrize("engine", [TP, PP])
 def test_nvidia_beside_another_makers_cards_is_only_told(engine: EngineSpec) -> None:
-    box = Box((a100(0), a100(1)), (Link(0, 1, "NV12"),))
-    around = Surroundings(accelerators=("AMD Instinct MI210",))
-    found = rules(judge(box, SMALL, engine, around=around))
+    other = Accelerator("0000:c1:00.0", "AMD", "Instinct MI210")
+    box = Box((a100(0), a100(1)), (Link(0, 1, "NV12"),), accelerators=(other,))
+    found = rules(judge(box, SMALL, engine))
     assert found == {"other-accelerators": "info"}
 
 

@@ -102,7 +102,6 @@ surroundings = st.builds(
         ),
         max_size=4,
     ).map(tuple),
-    accelerators=st.lists(st.text(max_size=9), max_size=2).map(tuple),
     tokenizer_tokens=st.none() | st.integers(0, 1 << 24),
 )
 models = st.none() | st.sampled_from(NAMES).map(lambda name: MODELS[name])

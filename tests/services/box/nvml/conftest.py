@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpudeck.services.box.nvml import NvmlSource
+from tests.services.box.pci_bus import Bus
 
 
 class Clock:
@@ -28,7 +29,12 @@ def cards_folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def source(clock: Clock, cards_folder: Path) -> Iterator[NvmlSource]:
-    source = NvmlSource(clock, cards_folder=cards_folder, patience=20.0)
+def pci_bus(tmp_path: Path) -> Bus:
+    return Bus(tmp_path)
+
+
+@pytest.fixture
+def source(clock: Clock, cards_folder: Path, pci_bus: Bus) -> Iterator[NvmlSource]:
+    source = NvmlSource(clock, cards_folder=cards_folder, pci_devices=pci_bus.devices, patience=20.0)
     yield source
     source.close()

@@ -11,11 +11,12 @@ import pytest
 
 from gpudeck.services.box.nvml import NvmlSource, library
 from gpudeck.services.box.nvml.source import CENSUS_S, REOPEN_S
-from gpudeck.services.box.types import Box, Link, Reading, Severity
+from gpudeck.services.box.types import Accelerator, Box, Link, Reading, Severity
 from gpudeck.services.errors import OperatorError
 from tests.rigs.fakenvml.fixtures import FakeNvml, PlayedBox
 from tests.services.box.boxes import busy, card, pair
 from tests.services.box.nvml.conftest import Clock
+from tests.services.box.pci_bus import Bus
 
 READINGS = (busy(0), busy(1))
 
@@ -115,6 +116,17 @@ def test_a_driver_without_cards(fake_nvml: FakeNvml, source: NvmlSource) -> None
     fake_nvml(pair(), (), count="0")
     with pytest.raises(OperatorError, match="finds no GPU"):
         source.open()
+
+
+def test_cards_of_another_maker_are_named_whether_nvml_answers_or_not(
+    fake_nvml: FakeNvml, source: NvmlSource, pci_bus: Bus
+) -> None:
+    pci_bus.plug("0000:c1:00.0", "120000", "1002", "fffe")  # a number that no pci.ids knows
+    playing = fake_nvml(pair(), READINGS, init="!DRIVER_NOT_LOADED")
+    with pytest.raises(OperatorError, match=r"modprobe nvidia.* This machine also has AMD 1002:fffe: out of scope"):
+        source.open()
+    playing.change({"init": None})
+    assert source.open().accelerators == (Accelerator("0000:c1:00.0", "AMD", "1002:fffe"),)
 
 
 def test_a_machine_without_the_library() -> None:

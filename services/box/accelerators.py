@@ -1,9 +1,10 @@
 """Accelerators on the PCI bus that are no NVIDIA cards."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gpudeck.services.host.types import Accelerator
+from gpudeck.services.box.types import Accelerator
 
 DEVICES = Path("/sys/bus/pci/devices")
 NAMES = (Path("/usr/share/misc/pci.ids"), Path("/usr/share/hwdata/pci.ids"))  # Debian's place, and Fedora's
@@ -53,6 +54,15 @@ def find_accelerators(devices: Path = DEVICES, names: tuple[Path, ...] = NAMES) 
         )
         for address, vendor, device in found
     )
+
+
+def also_here(found: Sequence[Accelerator]) -> str:
+    """One sentence for all of them; "" where there is none."""
+    if not found:
+        return ""
+    kinds = Counter(other.title for other in found)
+    said = ", ".join(f"{count} × {kind}" if count > 1 else kind for kind, count in kinds.items())
+    return f"This machine also has {said}: out of scope, gpudeck reads and plans NVIDIA cards only."
 
 
 def _others(devices: Path) -> Iterator[tuple[str, int, int]]:

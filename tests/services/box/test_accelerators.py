@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gpudeck.services.host.accelerators import find_accelerators
+from gpudeck.services.box.accelerators import also_here, find_accelerators
+from gpudeck.services.box.types import Accelerator
+from tests.services.box.pci_bus import Bus
 
 PCI_IDS = """\
 # a comment
@@ -16,23 +18,6 @@ PCI_IDS = """\
 C 03  Display controller
 \t00  VGA compatible controller
 """
-
-
-class Bus:
-    def __init__(self, folder: Path) -> None:
-        self.devices = folder / "devices"
-        self.devices.mkdir()
-        self.names = folder / "pci.ids"
-
-    def plug(self, address: str, kind: str, vendor: str, device: str) -> Path:
-        folder = self.devices / address
-        folder.mkdir()
-        for name, value in (("class", kind), ("vendor", vendor), ("device", device)):
-            (folder / name).write_text(f"0x{value}\n")
-        return folder
-
-    def found(self) -> list[tuple[str, str, str]]:
-        return [(found.address, found.vendor, found.name) for found in find_accelerators(self.devices, (self.names,))]
 
 
 @pytest.fixture
@@ -108,3 +93,13 @@ def test_a_device_that_tells_nothing_is_passed_over(bus: Bus, tmp_path: Path) ->
     bus.plug("0000:c2:00.0", "nothing", "1002", "74a1")
     assert bus.found() == []
     assert find_accelerators(tmp_path / "no bus here") == ()
+
+
+def test_all_of_them_in_one_sentence() -> None:
+    eight = [Accelerator(f"0000:{place:02x}:00.0", "AMD", "Instinct MI300X") for place in range(8)]
+    one = Accelerator("0000:f0:00.0", "Intel", "8086:0bd5")
+    assert also_here([]) == ""
+    assert also_here([*eight, one]) == (
+        "This machine also has 8 × AMD Instinct MI300X, Intel 8086:0bd5: out of scope, gpudeck reads and plans NVIDIA "
+        "cards only."
+    )
