@@ -1,11 +1,13 @@
 """Which engine a process belongs to, told by what it can not shed by itself."""
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
+DOCKER = Path("/var/lib/docker/containers")  # a folder for each container, with its description, for root alone
 UNIT_VARIABLE = "GPUDECK_UNIT"  # the embedded runner sets it in every process of an engine
 
 # The last service in a control group's path: /system.slice/vllm-coder.service, or a user's
@@ -16,6 +18,9 @@ _SERVICE = re.compile(r"/(?P<name>[^/\n]+)\.service(?=/|\n|$)")
 _HOSTS_OF_ANYTHING = re.compile(
     r"user@\d+|(?:ssh|sshd|cron|crond|atd|getty|serial-getty|docker|containerd|podman|slurmd|supervisor|gdm|lightdm)(?:@.*)?"
 )
+# docker-<id>.scope and libpod-<id>.scope under systemd, /docker/<id> without; cri-containerd-<id>.scope in a cluster.
+_CONTAINER = re.compile(r"(?:docker|libpod|crio|cri-containerd|nerdctl)[-/](?P<id>[0-9a-f]{64})(?=[./\n]|$)")
+_SHORT_ID = 12  # as many digits as `docker ps` shows
 # `vllm serve`, the module that it stands for, and the titles that vLLM gives its processes.
 _VLLM = re.compile(rb"(?:^|/|\0)vllm\0serve\0|vllm\.entrypoints\.|^VLLM::")
 
@@ -31,11 +36,13 @@ class _Relative:
     command: bytes
 
 
-def engine_of(pid: int, proc: Path = PROC) -> str | None:
+def engine_of(pid: int, proc: Path = PROC, docker: Path = DOCKER) -> str | None:
     """The name of the engine that the process belongs to; None where it belongs to none or can not be seen.
 
     Asked are the process and its parents: a worker whose title is written over its environment has a parent that still
     has one.  Of units that gpudeck did not name only those count that run a vLLM; such a unit is the engine's name.
+    A container hangs below Docker's own service and not below the unit whose `docker run` asked for it: a vLLM in
+    there is called after the container.
     """
     family = list(_family(pid, proc))
     for relative in family:
@@ -43,7 +50,9 @@ def engine_of(pid: int, proc: Path = PROC) -> str | None:
         if name is not None:
             return name
     if any(_VLLM.search(relative.command) for relative in family):
-        return next(filter(None, (service_in(relative.cgroup) for relative in family)), None)
+        services = (service_in(relative.cgroup) for relative in family)
+        containers = (container_in(relative.cgroup, docker) for relative in family)
+        return next(filter(None, (*services, *containers)), None)
     return None
 
 
@@ -67,6 +76,19 @@ def service_in(cgroup: bytes) -> str | None:
     """The innermost service of a control group's path, without `.service`; None below services that host anything."""
     found = _SERVICE.findall(cgroup.decode("utf-8", "replace"))
     return None if not found or _HOSTS_OF_ANYTHING.fullmatch(found[-1]) else str(found[-1])
+
+
+def container_in(cgroup: bytes, docker: Path = DOCKER) -> str | None:
+    """ "container gemma" for a control group of a container's; its short id where Docker's notes can not be read."""
+    found = _CONTAINER.findall(cgroup.decode("utf-8", "replace"))
+    if not found:
+        return None
+    try:
+        told = json.loads((docker / found[-1] / "config.v2.json").read_bytes())
+        name = str(told["Name"]).removeprefix("/")
+    except (OSError, ValueError, LookupError, TypeError):
+        name = ""
+    return f"container {name or found[-1][:_SHORT_ID]}"
 
 
 def _family(pid: int, proc: Path) -> Iterator[_Relative]:

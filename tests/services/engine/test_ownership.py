@@ -62,7 +62,7 @@ class Family:
         (place / "environ").write_text(environment)
 
     def engine(self, pid: int) -> str | None:
-        return engine_of(pid, self.folder)
+        return engine_of(pid, self.folder, self.folder / "docker")
 
 
 @pytest.fixture
@@ -102,3 +102,30 @@ def test_a_worker_whose_title_covers_its_environment_is_known_by_its_parent(fami
     family.add(101, 100, "VLLM::EngineCore", environment="ngineCore\0")
     family.add(102, 101, "VLLM::Worker_TP1", environment="")
     assert family.engine(102) == "coder"
+
+
+ID = "0f1e2d3c4b5a" + "69" * 26
+
+
+@pytest.mark.parametrize(
+    "cgroup",
+    [
+        f"/system.slice/docker-{ID}.scope",
+        f"/docker/{ID}",
+        f"/machine.slice/libpod-{ID}.scope/container",
+        f"/kubepods.slice/kubepods-pod1.slice/cri-containerd-{ID}.scope",
+    ],
+)
+def test_a_vllm_in_a_container_is_called_after_the_container(family: Family, cgroup: str) -> None:
+    family.add(90, 1, f"/usr/bin/containerd-shim-runc-v2 -id {ID}", "/system.slice/containerd.service")
+    family.add(100, 90, "VLLM::EngineCore", cgroup)
+    family.add(101, 100, "VLLM::Worker_TP0", cgroup)
+    family.add(102, 90, "python3 train.py", cgroup)
+    assert [family.engine(pid) for pid in (100, 101, 102)] == ["container 0f1e2d3c4b5a"] * 2 + [None]
+    described = family.folder / "docker" / ID
+    described.mkdir(parents=True)
+    (described / "config.v2.json").write_text('{"Name": "/gemma"}')
+    assert family.engine(101) == "container gemma"
+    for hostile in ("[]", "{", '{"Name": ""}', "null"):
+        (described / "config.v2.json").write_text(hostile)
+        assert family.engine(101) == "container 0f1e2d3c4b5a"
