@@ -3,7 +3,7 @@
 import argparse
 import logging
 
-from gpudeck.app.terminal import guard_screen, require_terminal, speaks_unicode
+from gpudeck.app.terminal import draws_unicode, guard_screen, require_terminal
 
 
 def open_panel(args: argparse.Namespace) -> int:
@@ -16,7 +16,7 @@ def open_panel(args: argparse.Namespace) -> int:
     # Looked at before Textual is imported: a box file that can not be read is told on the plain terminal.
     from gpudeck.app.panel import Panel, setup_from
 
-    setup = setup_from(args, ascii_only=bool(args.plain) or not speaks_unicode())
+    setup = setup_from(args, ascii_only=bool(args.plain) or not draws_unicode())
     guard_screen()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(threadName)s %(message)s")
     panel = Panel(setup)

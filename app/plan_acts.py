@@ -9,6 +9,7 @@ from gpudeck.app.drafts import Draft
 from gpudeck.app.messages import ModelRead, ModelsWeighed, ShelfSearched
 from gpudeck.app.programs import load_format_of
 from gpudeck.app.what_if_acts import WhatIfActs
+from gpudeck.services.engine.choose import DEMO_PREFIX, PREFIX
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan import preset
 from gpudeck.services.plan.naming import name_for
@@ -114,7 +115,8 @@ class PlanActs(WhatIfActs):
         state, draft = self.state, self.state.draft
         taken = {f"port:{port}": name for port, name in state.ports_of_others(draft.name).items()}
         taken |= {f"name:{name}": "another plan" for name in state.drafts.names()}
-        form = OptionsForm(draft.name, draft.options, taken=taken, glyphs=self.glyphs)
+        unit = f"{DEMO_PREFIX if self.setup.demo else PREFIX}<name>.service"
+        form = OptionsForm(draft.name, draft.options, taken=taken, unit=unit, glyphs=self.glyphs)
         self.push_screen(form, self._options_chosen)
 
     def _options_chosen(self, answer: NamedOptions | None) -> None:

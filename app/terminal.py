@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
+_FEW_SIGNS = ("linux", "vt", "ansi", "cons")  # how the names of such terminals begin
+
+
 def require_terminal() -> None:
     """Refuse, in one sentence, a standard output that no panel can be drawn on."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -33,8 +36,8 @@ def speaks_unicode(environment: Mapping[str, str] | None = None) -> bool:
     """Whether the terminal shows box drawing, by the operator's locale; elsewhere the panel is drawn in ASCII.
 
     Python itself is no witness: it takes UTF-8 for the C locale (PEP 540), and even sets LC_CTYPE so (PEP 538).  A
-    locale that names no encoding has an older one; where none is set at all, as in most
-    containers, nothing is known of the terminal, and nearly all speak UTF-8.
+    locale that names no encoding has an older one; where none is set at all, as in most containers, nothing is known
+    of the terminal, and nearly all speak UTF-8.
     """
     given = _first_environment() if environment is None else environment
     name = next((given[variable] for variable in ("LC_ALL", "LC_CTYPE", "LANG") if given.get(variable)), None)
@@ -54,6 +57,15 @@ def _first_environment() -> Mapping[str, str]:
     except OSError:
         return os.environ
     return dict(os.fsdecode(pair).partition("=")[::2] for pair in pairs if b"=" in pair)
+
+
+def draws_unicode() -> bool:
+    """Whether box drawing, dots and blocks can be shown: by the locale, and by what the terminal is.
+
+    The kernel's own console (TERM=linux) has a font of 256 or 512 signs, without round corners, dots or eighths of a
+    block whatever the locale; the hardware terminals had less.
+    """
+    return speaks_unicode() and not os.environ.get("TERM", "").startswith(_FEW_SIGNS)
 
 
 class TerminalFile(io.FileIO):

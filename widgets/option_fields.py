@@ -110,7 +110,7 @@ def _flag(text: str) -> bool:
 
 
 FIELDS: tuple[OptionField, ...] = (
-    OptionField("name", "name", "its unit is vllm-<name>.service", "", checked_name),
+    OptionField("name", "name", "what its unit is called by", "", checked_name),
     OptionField("host", "--host", "127.0.0.1: only this box; 0.0.0.0: all", "", _host),
     OptionField("port", "--port", "where it answers; one for each engine", "", _port),
     OptionField(

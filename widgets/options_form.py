@@ -1,6 +1,7 @@
 """The engine's name and options, each under vLLM's own name."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from textual import events, on
@@ -98,7 +99,7 @@ class OptionsForm(Dialog[NamedOptions | None]):
     """Gives back the name and options, or None where the operator leaves it.
 
     `taken` says what other engines use: {"name:coder": "coder", "port:8001": "coder"}.  With `rename=False` the name
-    stands fast: the engine is installed already.
+    stands fast: the engine is installed already.  `unit` is what its unit is called, with `<name>` for the name.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -118,16 +119,19 @@ class OptionsForm(Dialog[NamedOptions | None]):
         *,
         taken: Mapping[str, str] | None = None,
         rename: bool = True,
+        unit: str = "vllm-<name>.service",
         glyphs: Glyphs | None = None,
     ) -> None:
         super().__init__(f"Options of {printable(name)}" if name else "Options", glyphs)
         self._texts = texts_of(name, options)
         self._taken = dict(taken or {})
         self._rename = rename
+        self._unit = unit
 
     def compose_body(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
-            for field in FIELDS:
+            for known in FIELDS:
+                field = replace(known, help=f"its unit is {self._unit}") if known.attribute == "name" else known
                 row = FieldRow(field, self._texts[field.attribute], self._taken, self.glyphs)
                 row.disabled = field.attribute == "name" and not self._rename
                 yield row

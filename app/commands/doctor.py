@@ -3,7 +3,7 @@
 import argparse
 
 from gpudeck.app.commands.common import box_source, print_json
-from gpudeck.app.terminal import speaks_unicode
+from gpudeck.app.terminal import draws_unicode
 from gpudeck.services.doctor.check import Health
 from gpudeck.services.doctor.examine import examine
 from gpudeck.services.doctor.report import document
@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.box_file:
         raise OperatorError("A recorded box tells nothing of this machine: leave --box out.")
-    found = examine(box_source(args), demo=bool(args.demo), unicode=speaks_unicode())
+    found = examine(box_source(args), demo=bool(args.demo), unicode=draws_unicode())
     if args.json:
         print_json(document(found))
     else:

@@ -88,6 +88,8 @@ def terminal(*, unicode: bool) -> Check:
         return Check("terminal", Health.LESS, f"TERM={term} can not show the panel; the commands work.")
     if not unicode:
         return Check(
-            "terminal", Health.LESS, "The locale is not UTF-8, so the panel is drawn in ASCII: set LANG=C.UTF-8."
+            "terminal",
+            Health.LESS,
+            f"The panel is drawn in ASCII: TERM={term} has few signs, or the locale is not UTF-8 (set LANG=C.UTF-8).",
         )
     return Check("terminal", Health.FINE, f"{term}, UTF-8.")

@@ -14,6 +14,13 @@ def rules(desk: Desk) -> set[str]:
     return {finding.rule for finding in desk.panel.state.judgement.findings}
 
 
+async def test_the_form_names_the_unit_as_a_demo_calls_it() -> None:
+    async with panel(demo(), COMPACT) as desk:
+        await desk.choose_model(LLAMA)
+        await desk.press("a")
+        await desk.sees("its unit is gpudeck-demo-<name>.service")
+
+
 @pytest.mark.parametrize("size", [WIDE, COMPACT], ids=["wide", "compact"])
 async def test_a_card_of_another_plan_is_refused_until_it_is_shared_on_purpose(size: tuple[int, int]) -> None:
     async with panel(demo(), size) as desk:

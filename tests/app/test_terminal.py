@@ -11,7 +11,7 @@ import pytest
 from textual._xterm_parser import XTermParser
 from textual.events import Key
 
-from gpudeck.app.terminal import TerminalFile, require_terminal, speaks_unicode
+from gpudeck.app.terminal import TerminalFile, draws_unicode, require_terminal, speaks_unicode
 from gpudeck.services.errors import OperatorError
 
 
@@ -65,6 +65,16 @@ def test_a_terminal_that_can_not_be_drawn_on_is_refused(term: str | None, monkey
 )
 def test_unicode_is_drawn_where_the_locale_has_it(locale: dict[str, str], unicode: bool) -> None:
     assert speaks_unicode(locale) is unicode
+
+
+@pytest.mark.parametrize(
+    ("term", "unicode"),
+    [("xterm-256color", True), ("tmux", True), ("linux", False), ("linux-16color", False), ("vt220", False)],
+)
+def test_a_terminal_with_few_signs_gets_ascii(term: str, unicode: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpudeck.app.terminal.speaks_unicode", lambda: True)
+    monkeypatch.setenv("TERM", term)
+    assert draws_unicode() is unicode
 
 
 @pytest.mark.parametrize("variable", ["LANG", "LC_ALL"])

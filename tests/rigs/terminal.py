@@ -110,6 +110,12 @@ class Terminal:
     def text(self) -> str:
         return "\n".join(self.lines())
 
+    def invisible(self) -> str:
+        """The letters and digits that are drawn in the colour of their ground."""
+        with self._lock:
+            cells = [self._screen.buffer[row][column] for row in range(self.rows) for column in range(self.columns)]
+        return "".join(cell.data for cell in cells if cell.data.isalnum() and cell.fg == cell.bg)
+
     def find(self, words: str) -> tuple[int, int] | None:
         """Column and row (from 0) where `words` stand on the screen."""
         for row, line in enumerate(self.lines()):

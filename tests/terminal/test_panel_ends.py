@@ -116,6 +116,23 @@ def test_a_terminal_that_can_place_no_cursor(home: dict[str, str], term: str) ->
         assert "Traceback" not in terminal.text()
 
 
+@pytest.mark.parametrize("environment", [{"TERM": "linux"}, {"LANG": "C", "LC_ALL": "C"}])
+def test_a_terminal_with_few_signs_is_drawn_on_in_ascii(home: dict[str, str], environment: dict[str, str]) -> None:
+    with Terminal([*GPUDECK, "--demo"], columns=80, rows=24, env={**home, "COLORTERM": "", **environment}) as terminal:
+        terminal.wait_for("Choose a model: m")
+        for keys in ("1", "3", "4", "5"):
+            terminal.press("escape", keys)
+            assert terminal.text().isascii(), terminal.text()
+        terminal.press("escape", "2", "m")
+        terminal.wait_for("filter, or a path")
+        assert terminal.text().isascii()
+        assert terminal.invisible() == ""
+        terminal.press("escape")
+        terminal.wait_until(lambda screen: "filter, or a path" not in screen, "the picker gone")
+        terminal.press("q")
+        assert terminal.wait_end(PATIENCE_S) == 0
+
+
 @pytest.mark.parametrize("words", [[], ["--demo"], ["--box", "none.json"]])
 def test_no_terminal_at_all(home: dict[str, str], words: list[str]) -> None:
     done = subprocess.run(
