@@ -11,6 +11,11 @@ def state_home() -> Path:
     return Path(platformdirs.user_state_dir("gpudeck", appauthor=False))
 
 
+def starts_home() -> Path:
+    """How long earlier starts took, and the specs that reached ready."""
+    return state_home() / "starts"
+
+
 def demo_home() -> Path:
     """What a demo makes for itself: its model directories and the loads of its simulated engines."""
     return Path(platformdirs.user_cache_dir("gpudeck", appauthor=False)) / "demo"

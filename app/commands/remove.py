@@ -2,8 +2,10 @@
 
 import argparse
 
+from gpudeck.app import places
 from gpudeck.app.commands.common import known_engine, runner_for
 from gpudeck.app.commands.confirm import confirmed
+from gpudeck.services.engine.starts.kept import StartBook
 from gpudeck.services.errors import OperatorError
 
 
@@ -22,6 +24,7 @@ def run(args: argparse.Namespace) -> int:
         if not confirmed(f"This {running}deletes {state.unit}.", yes=args.yes):
             return 1
         runner.remove(state.name)
+        StartBook(places.starts_home()).forget(state)
         print(f"{state.unit} is removed.")
     finally:
         runner.close()

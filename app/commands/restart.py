@@ -1,9 +1,8 @@
 """`gpudeck restart NAME`."""
 
 import argparse
-from functools import partial
 
-from gpudeck.app.commands.common import known_engine, runner_for, told_command
+from gpudeck.app.commands.common import known_engine, runner_for
 from gpudeck.app.commands.waiting import wait_ready
 from gpudeck.services.engine.listening import port_trouble
 from gpudeck.services.errors import OperatorError
@@ -21,6 +20,6 @@ def run(args: argparse.Namespace) -> int:
         if taken := port_trouble(state.spec, state):
             raise OperatorError(taken)  # while it still runs, if it does
         runner.restart(state.name)
-        return 0 if args.no_wait else wait_ready(runner, state.name, partial(told_command, args))
+        return 0 if args.no_wait else wait_ready(args, runner, state.name)
     finally:
         runner.close()

@@ -31,6 +31,6 @@ def run(args: argparse.Namespace) -> int:
             follow = told(f"logs -f {state.name}")
             print(f"{state.name} is started; gpudeck did not write its unit and does not know its port: {follow}")
             return 0
-        return wait_ready(runner, state.name, told)
+        return wait_ready(args, runner, state.name)
     finally:
         runner.close()

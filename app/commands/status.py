@@ -1,15 +1,27 @@
 """`gpudeck status NAME`: 0 where it runs, 3 where it does not or waits to be tried again."""
 
 import argparse
+import time
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from textwrap import shorten
 
+from gpudeck.app import places
 from gpudeck.app.commands.common import known_engine, print_json, runner_for, told_command
 from gpudeck.app.commands.engines import document, is_ready, shape
 from gpudeck.app.commands.waiting import what_next
 from gpudeck.services.engine.ending import status_words
+from gpudeck.services.engine.phases import PhaseTracker
+from gpudeck.services.engine.starts.kept import StartBook
+from gpudeck.services.engine.starts.times import (
+    left_words,
+    present_for,
+    seconds_left,
+    seconds_words,
+    times_of,
+    times_words,
+)
 from gpudeck.services.engine.types import Runner, UnitState
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.text import printable
@@ -26,10 +38,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     runner = runner_for(args)
     why: tuple[str, ...] = ()
+    how: tuple[str, ...] = ()
     try:
         state = known_engine(runner, args.name)
         if not args.json and state.result not in ("", "success"):
             why = _why(runner, state)
+        elif not args.json and state.runs:
+            how = _how_far(runner, state)
     finally:
         runner.close()
     if args.json:
@@ -47,11 +62,32 @@ def run(args: argparse.Namespace) -> int:
             print(f"  model   {printable(state.spec.model)}")
             print(f"  shape   {shape(state)} on cards {', '.join(map(str, state.spec.placement.gpus))}")
             print(f"  port    {state.spec.options.port}")
-        for line in why:
+        for line in (*how, *why):
             print(line)
         if following := what_next(state, partial(told_command, args)):
             print(f"  next    {following}")
     return 0 if state.runs and state.active != "deactivating" else 3
+
+
+def _how_far(runner: Runner, state: UnitState) -> tuple[str, ...]:
+    """The phases of the present start: what each took, where it is now, and what is left by earlier starts."""
+    kept = StartBook(places.starts_home()).of(state)
+    if (times := kept.present(state.since)) is not None:
+        return (f"  start   {seconds_words(times.total)}: {times_words(times)}",)
+    tracker = PhaseTracker()
+    with suppress(OperatorError):
+        for line in runner.history(state.name, _LAST_LINES):
+            if line.at is None or state.since is None or line.at >= state.since - 1:
+                tracker.feed(line.text, line.at)
+    standing, now = tracker.standing, time.time()
+    if not standing.phase.starting_up:
+        return ()
+    words = [times_words(times_of(standing, state.since))]
+    lasts = present_for(standing, state.since, now)
+    percent = f" {standing.percent} %" if standing.percent is not None else ""
+    words.append(f"{standing.phase.value}{percent}{f' for {seconds_words(lasts)}' if lasts else ''}")
+    words.append(left_words(seconds_left(standing, state.since, now, kept.times(state.spec))))
+    return (f"  start   {', '.join(filter(None, words))}",)
 
 
 def _why(runner: Runner, state: UnitState) -> tuple[str, ...]:

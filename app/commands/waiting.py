@@ -1,18 +1,35 @@
 """Waiting for an engine to be ready, with its phases told as they come."""
 
+import argparse
 import asyncio
 import queue
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
+from gpudeck.app import places
+from gpudeck.app.commands.common import read_box, told_command
+from gpudeck.app.programs import engine_program
+from gpudeck.services.box.types import Snapshot
 from gpudeck.services.diagnosis.standing import of_standing
 from gpudeck.services.diagnosis.types import Around
 from gpudeck.services.engine.ending import status_words
 from gpudeck.services.engine.listening import answers_itself
-from gpudeck.services.engine.phases import Phase, PhaseTracker
+from gpudeck.services.engine.phases import Phase, PhaseTracker, Standing
 from gpudeck.services.engine.program import free_port
+from gpudeck.services.engine.starts.kept import StartBook
+from gpudeck.services.engine.starts.times import (
+    PhaseTimes,
+    left_words,
+    seconds_left,
+    seconds_words,
+    still_for,
+    times_of,
+    times_words,
+)
 from gpudeck.services.engine.types import LogLine, Runner, UnitState
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.http.address import Address
@@ -25,21 +42,23 @@ _LAST_LINES_S = 2.0
 _INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
 
 
-def wait_ready(runner: Runner, name: str, told: Callable[[str], str]) -> int:
+def wait_ready(args: argparse.Namespace, runner: Runner, name: str) -> int:
     """Wait until the engine answers and return 0, or 130 where the operator will not wait.
 
-    `told` writes a command to give next, such as "logs x".  Raises OperatorError when the engine's main process ends
-    first: with the decisive line of its log, or saying that someone stopped it.
+    Says which phase it is in, how long is left by earlier starts of the same spec, and where a start stands still what
+    to check.  Raises OperatorError when the engine's main process ends first: with the decisive line of its log, or
+    saying that someone stopped it.
     """
+    told = partial(told_command, args)
     try:
-        return _wait(runner, name, told)
+        return _wait(args, runner, name, told)
     except KeyboardInterrupt:
         goes_on = f"{name} goes on starting: `{told(f'logs -f {name}')}` follows it, `{told(f'stop {name}')}` ends it."
         print(f"\n{goes_on}", file=sys.stderr)
         return _INTERRUPTED
 
 
-def _wait(runner: Runner, name: str, told: Callable[[str], str]) -> int:
+def _wait(args: argparse.Namespace, runner: Runner, name: str, told: Callable[[str], str]) -> int:
     state = runner.state(name)
     if state is None or state.spec is None:
         logs = told(f"logs -f {name}")
@@ -50,12 +69,14 @@ def _wait(runner: Runner, name: str, told: Callable[[str], str]) -> int:
     lines: queue.SimpleQueue[list[LogLine]] = queue.SimpleQueue()
     follower = runner.follow(name, lines.put)
     follower.start()
-    tracker, began, phase = PhaseTracker(), time.monotonic(), None
+    book = StartBook(places.starts_home())
+    tracker, began = PhaseTracker(), time.monotonic()
+    teller = _Teller(args, state, book.of(state).times(state.spec), began)
     try:
         # Another's server may answer there: then this engine will not, and its log says so.
         while not (state and answers_itself(state, port) and asyncio.run(_answers(url))):
             _read(lines, tracker, _BEAT_S)
-            phase = _tell(tracker, phase, began)
+            teller.tell(tracker.standing)
             state = runner.state(name)
             if first.main_pid is None and state is not None:
                 first = replace(first, main_pid=state.main_pid)
@@ -64,10 +85,54 @@ def _wait(runner: Runner, name: str, told: Callable[[str], str]) -> int:
             if _ended(state, first.main_pid):
                 _read(lines, tracker, _LAST_LINES_S)
                 raise OperatorError(_why(name, runner.state(name), tracker, told))
+        tracker.answered(time.time())
+        times = times_of(tracker.standing, state.since)
         print(f"{name} is ready at {url} after {time.monotonic() - began:.0f} s.")
+        if words := times_words(times):
+            print(f"  {words}")
+        book.keep(state, times)
         return 0
     finally:
         follower.stop()
+
+
+class _Teller:
+    """Prints a start's phases as they come, and once what to check where it stands still."""
+
+    def __init__(
+        self, args: argparse.Namespace, state: UnitState, earlier: tuple[PhaseTimes, ...], began: float
+    ) -> None:
+        self._args, self._state, self._earlier, self._began = args, state, earlier, began
+        self._phase: Phase | None = None
+        self._still = False
+
+    def tell(self, standing: Standing) -> None:
+        now = time.time()
+        if standing.phase is not self._phase:
+            self._phase, self._still = standing.phase, False
+            left = left_words(seconds_left(standing, self._state.since, now, self._earlier))
+            self._print(f"{standing.phase.value}{f', {left}' if left else ''}")
+        still = still_for(standing, self._state.since, now, self._earlier)
+        if still is None or self._still:
+            return
+        self._still = True
+        self._print(f"{standing.phase.value}: nothing has moved for {seconds_words(still)}. What to check:")
+        for line in self._checks():
+            print(f"         {line}", flush=True)
+
+    def _print(self, words: str) -> None:
+        print(f"{time.monotonic() - self._began:5.0f} s  {words}", flush=True)
+
+    def _checks(self) -> list[str]:
+        from gpudeck.services.engine.starts.standstill import check_words, five_checks
+
+        spec = self._state.spec
+        assert spec is not None
+        seen: Snapshot | None = None
+        with suppress(OperatorError):
+            seen = read_box(self._args)
+        version = engine_program(demo=self._args.demo).version
+        return [printable(check_words(check)) for check in five_checks(spec, seen, version)]
 
 
 def _act_of_another(first: UnitState, now: UnitState | None) -> str | None:
@@ -107,14 +172,6 @@ def _read(lines: "queue.SimpleQueue[list[LogLine]]", tracker: PhaseTracker, seco
                 tracker.feed(line.text, line.at)
         except queue.Empty:
             return
-
-
-def _tell(tracker: PhaseTracker, before: Phase | None, began: float) -> Phase:
-    phase = tracker.standing.phase
-    if phase is not before:
-        print(f"{time.monotonic() - began:5.0f} s  {phase.value}")
-        sys.stdout.flush()
-    return phase
 
 
 def _why(name: str, state: UnitState | None, tracker: PhaseTracker, told: Callable[[str], str]) -> str:

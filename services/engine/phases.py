@@ -40,6 +40,7 @@ class Standing:
     phase: Phase = Phase.STARTING
     percent: int | None = None  # of this phase, where vLLM draws a bar
     entered: tuple[tuple[Phase, float | None], ...] = ()  # the phases so far and when each began
+    moved_at: float | None = None  # when it last got further: a phase, or a step of its bar; epoch seconds
     server: str | None = None  # "http://127.0.0.1:8000", as vLLM names it
     weights_gib: float | None = None  # of the rank that reported last
     kv_cache_tokens: int | None = None
@@ -160,8 +161,12 @@ class PhaseTracker:
                 if _ORDER[phase] > _ORDER[self.standing.phase] or not self.standing.entered:
                     self._enter(phase, at)
                 if phase is self.standing.phase and (bar := _BAR.match(text)):
-                    self.standing = replace(self.standing, percent=min(int(bar["percent"]), 100))
+                    self._bar(min(int(bar["percent"]), 100), at)
                 return
+
+    def _bar(self, percent: int, at: float | None) -> None:
+        if percent != self.standing.percent:
+            self.standing = replace(self.standing, percent=percent, moved_at=at)
 
     def _facts(self, text: str) -> None:
         if found := _SERVER.search(text):
@@ -175,4 +180,4 @@ class PhaseTracker:
 
     def _enter(self, phase: Phase, at: float | None) -> None:
         entered = (*self.standing.entered, (phase, at))
-        self.standing = replace(self.standing, phase=phase, percent=None, entered=entered)
+        self.standing = replace(self.standing, phase=phase, percent=None, entered=entered, moved_at=at)
