@@ -20,7 +20,8 @@ from gpudeck.services.engine.enginedir import RUN_VARIABLE, Command, EngineDirec
 from gpudeck.services.engine.filelock import holding
 from gpudeck.services.engine.logfile import FileFollower, read_lines
 from gpudeck.services.engine.processes import Process, belonging, boot_id, signal_all, title
-from gpudeck.services.engine.types import LogFollower, LogLine, Scope, UnitPreview, UnitState
+from gpudeck.services.engine.starts.in_files import log_in, starts_in
+from gpudeck.services.engine.types import LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan import spec_json
 from gpudeck.services.plan.command import argv, environment
@@ -157,6 +158,14 @@ class EmbeddedRunner:
         files = self._installed(name)
         with self._told(name):
             return read_lines((files.previous_log, files.log), lines)
+
+    def starts(self, name: str) -> tuple[Start, ...]:
+        return starts_in(self._installed(name))
+
+    def log_of(self, name: str, start: Start) -> list[LogLine]:
+        files = self._installed(name)
+        with self._told(name):
+            return log_in(files, start)
 
     def close(self) -> None:
         self._watcher.close()

@@ -4,10 +4,10 @@
 | --- | --- | --- |
 | spec.json | the spec that it was made from | install |
 | command.json | the command and environment that run | install |
-| run.json | the present or last run and its two processes | supervisor, at the start |
+| run.json, run.json.1 | the present or last run and its two processes, and the run before | supervisor, at the start |
 | stopping | nothing; it stands while the engine is being stopped | supervisor |
-| end.json | how that run ended | supervisor, at the end |
-| engine.log, engine.log.1 | what this run said, and the one before | the engine |
+| end.json, end.json.1 | how that run ended, and the one before | supervisor, at the end |
+| engine.log, engine.log.1 | what this run said, and the one before (or the older part of a long log) | the engine |
 | lock | nothing; held by the gpudeck that changes something | runner |
 
 Standard library only: the supervisor imports it too.
@@ -24,6 +24,7 @@ from typing import Any
 from gpudeck.services.engine.processes import Process
 
 MADE_BY = "gpudeck"
+_BEFORE = ".1"  # behind the names of files about the run before
 RUN_VARIABLE = "GPUDECK_RUN"  # in the environment of every process of a run
 
 
@@ -96,7 +97,7 @@ class EngineDirectory:
 
     @property
     def previous_log(self) -> Path:
-        return self.path / "engine.log.1"
+        return self.path / f"engine.log{_BEFORE}"
 
     @property
     def lock(self) -> Path:
@@ -106,10 +107,10 @@ class EngineDirectory:
     def stopping(self) -> bool:
         return (self.path / "stopping").exists()
 
-    def run(self) -> Run | None:
-        """The present or last run; None before the first and for a file that can not be read."""
+    def run(self, *, before: bool = False) -> Run | None:
+        """The present or last run, or the one `before`; None without one and for a file that can not be read."""
         try:
-            found = _load(self.path / "run.json")
+            found = _load(self.path / f"run.json{_BEFORE if before else ''}")
             return Run(
                 str(found["run"]),
                 str(found["boot"]),
@@ -120,10 +121,10 @@ class EngineDirectory:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def end(self, run: str) -> End | None:
+    def end(self, run: str, *, before: bool = False) -> End | None:
         """How that run ended; None while it runs, and where its supervisor was killed."""
         try:
-            found = _load(self.path / "end.json")
+            found = _load(self.path / f"end.json{_BEFORE if before else ''}")
             status = found["status"]
             end = End(
                 str(found["run"]), float(found["at"]), None if status is None else int(status), bool(found["asked"])
@@ -142,11 +143,13 @@ class EngineDirectory:
         (self.path / "stopping").touch()
 
     def begin(self) -> None:
-        """Make room for the next run: its log, and no trace of the last one's end."""
-        with suppress(FileNotFoundError):
-            self.log.replace(self.previous_log)
-        for name in ("stopping", "end.json", "run.json"):
-            (self.path / name).unlink(missing_ok=True)
+        """Make room for the next run: what is told of the last one becomes that of the one before."""
+        for name in ("engine.log", "end.json", "run.json"):
+            before = self.path / f"{name}{_BEFORE}"
+            before.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                (self.path / name).replace(before)
+        (self.path / "stopping").unlink(missing_ok=True)
 
 
 def write(path: Path, text: str) -> None:

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -33,6 +33,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.2, 5.0
 
 # Which run of the unit an entry is from: the engine's own entries, and systemd's about it at system and at user scope.
 _INVOCATIONS = ("_SYSTEMD_INVOCATION_ID", "INVOCATION_ID", "USER_INVOCATION_ID")
+_FIELDS = ("MESSAGE", "PRIORITY", "_PID", *_INVOCATIONS)
 _EARLY = 5.0  # seconds by which a busy systemd may note the start later than the engine's first words
 
 Deliver = Callable[[list[LogLine]], None]
@@ -58,36 +59,46 @@ class JournalQuery:
     unit: str
     scope: Scope
 
-    def command(self, *arguments: str) -> list[str]:
+    def command(self, *arguments: str, fields: Sequence[str] = _FIELDS) -> list[str]:
         """The whole command line; cursor and time stamps come with every entry whatever fields are asked for."""
         # --user-unit, not --user -u: it also finds a system user's entries, which lie in the system's journal.
         matches = ["--unit", self.unit] if self.scope is Scope.SYSTEM else ["--user-unit", self.unit]
-        fields = f"--output-fields=MESSAGE,PRIORITY,_PID,{','.join(_INVOCATIONS)}"
-        return ["journalctl", "--all", "--quiet", "--no-pager", "--output=json", fields, *arguments, *matches]
+        wanted = f"--output-fields={','.join(fields)}"
+        return ["journalctl", "--all", "--quiet", "--no-pager", "--output=json", wanted, *arguments, *matches]
 
-    def read(self, lines: int | None = None) -> list[LogLine]:
-        """What is kept, earlier runs too, oldest first: the last `lines`, and never more than LONGEST_HISTORY.
+    def read(self, lines: int | None = None, *, invocation: str | None = None) -> list[LogLine]:
+        """What is kept, oldest first: the last `lines`, and never more than LONGEST_HISTORY.
 
-        Raises OperatorError where the journal can not be read.
+        Of all runs, or of the one with that invocation ID.  Raises OperatorError where the journal can not be read.
         """
         wanted = LONGEST_HISTORY if lines is None else min(max(lines, 0), LONGEST_HISTORY)
         if wanted == 0:
             return []
         self.refuse_if_unreadable()
         found: deque[LogLine] = deque(maxlen=wanted)
-        with tempfile.TemporaryFile() as errors, _started(self.command(f"--lines={wanted}"), errors) as child:
+        of_run = [word for name in _INVOCATIONS for word in ("+", f"{name}={invocation}")][1:] if invocation else []
+        for entry in self.entries(f"--lines={wanted}", *of_run):
+            found.extend(lines_of(entry))
+        return list(found)
+
+    def entries(self, *arguments: str, fields: Sequence[str] = _FIELDS, first_only: bool = False) -> Iterator[bytes]:
+        """The entries that are kept now, as journalctl's JSON; raises OperatorError where they can not be read."""
+        command = self.command(*arguments, fields=fields)
+        with tempfile.TemporaryFile() as errors, _started(command, errors) as child:
             # A reader that hangs on a damaged file must not hang the panel.
             patience = threading.Timer(_READ_SECONDS, child.kill)
             patience.start()
             try:
                 assert child.stdout is not None
                 for entry in child.stdout:
-                    found.extend(lines_of(entry))
+                    yield entry
+                    if first_only:
+                        child.kill()
+                        return
             finally:
                 patience.cancel()
             if child.wait():
                 raise self._unreadable(_last_words(errors))
-        return list(found)
 
     def refuse_if_unreadable(self) -> None:
         """Raises OperatorError where this user can not read the unit's entries.

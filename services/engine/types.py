@@ -77,6 +77,17 @@ class LogLine:
     cursor: str | None = None  # where to resume
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A start that the log still holds."""
+
+    key: str  # what its runner finds its log by: systemd's invocation ID, or a log file's name
+    at: float | None = None  # seconds since the epoch; None where its beginning is no longer kept
+    ended: float | None = None
+    outcome: str = ""  # how it ended, in a few words; "" where it runs, or its end is not told
+    failed: bool = False  # it ended, and nobody had asked for that
+
+
 class LogFollower(Protocol):
     """A log followed as it grows, on a thread of its own."""
 
@@ -140,6 +151,14 @@ class Runner(Protocol):
 
     def history(self, name: str, lines: int | None = None) -> list[LogLine]:
         """The log as far as it is kept, earlier runs too, oldest first; only the last `lines` where given."""
+        ...
+
+    def starts(self, name: str) -> tuple[Start, ...]:
+        """The starts that the log still holds, newest first."""
+        ...
+
+    def log_of(self, name: str, start: Start) -> list[LogLine]:
+        """What was logged of one start, oldest line first; of a very long one its end."""
         ...
 
     def close(self) -> None: ...

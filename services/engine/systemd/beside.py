@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from gpudeck.services.engine.systemd.manager import SystemdRunner
-from gpudeck.services.engine.types import LogFollower, LogLine, Scope, UnitPreview, UnitState
+from gpudeck.services.engine.types import LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.types import EngineSpec
 
@@ -82,6 +82,14 @@ class Beside:
     def history(self, name: str, lines: int | None = None) -> list[LogLine]:
         runner, bare = self._of(name)
         return runner.history(bare, lines)
+
+    def starts(self, name: str) -> tuple[Start, ...]:
+        runner, bare = self._of(name)
+        return runner.starts(bare)
+
+    def log_of(self, name: str, start: Start) -> list[LogLine]:
+        runner, bare = self._of(name)
+        return runner.log_of(bare, start)
 
     def close(self) -> None:
         self.own.close()

@@ -14,6 +14,7 @@ from typing import Any
 from gi.repository import GLib
 
 from gpudeck.services.engine.journal import JournalFollower, JournalQuery, Run
+from gpudeck.services.engine.starts.in_journal import starts_of
 from gpudeck.services.engine.systemd import files, units
 from gpudeck.services.engine.systemd.bus import Bus
 from gpudeck.services.engine.systemd.connection import CALL_SECONDS, Connection
@@ -30,7 +31,7 @@ from gpudeck.services.engine.systemd.jobs import Jobs
 from gpudeck.services.engine.systemd.others import Others
 from gpudeck.services.engine.systemd.outcome import why_not_done, why_not_loaded
 from gpudeck.services.engine.systemd.watching import Watcher
-from gpudeck.services.engine.types import LogFollower, LogLine, Scope, UnitPreview, UnitState
+from gpudeck.services.engine.types import LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
 from gpudeck.services.engine.unit_text import text_of, unit_lines
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.command import argv, environment
@@ -215,6 +216,12 @@ class SystemdRunner:
 
     def history(self, name: str, lines: int | None = None) -> list[LogLine]:
         return JournalQuery(self._unit(name), self.scope).read(lines)
+
+    def starts(self, name: str) -> tuple[Start, ...]:
+        return starts_of(JournalQuery(self._unit(name), self.scope))
+
+    def log_of(self, name: str, start: Start) -> list[LogLine]:
+        return JournalQuery(self._unit(name), self.scope).read(invocation=start.key)
 
     def close(self) -> None:
         self._bus.close()

@@ -372,3 +372,26 @@ def test_the_log_is_followed_from_run_to_run(box: Box) -> None:
     follower.stop()
     assert [line.text for line in box.runner.history("tiny")] == ["up", "up"]
     assert len(box.runner.history("tiny", 1)) == 1
+
+
+def test_the_start_before_is_kept_with_its_end_and_its_log(box: Box) -> None:
+    box.started("import sys; print('up', flush=True); sys.exit(3)")
+    until(lambda: box.state().active == "failed", "the end")
+    (only,) = box.runner.starts("tiny")
+    assert (only.outcome, only.failed) == ("ended with exit status 3", True)
+    box.started("print('up again', flush=True); import time; time.sleep(1000)")
+    now, before = box.runner.starts("tiny")
+    assert (now.outcome, now.ended, before.outcome, before.failed) == ("", None, only.outcome, True)
+    assert before.at == only.at
+    assert [line.text for line in box.runner.log_of("tiny", now)] == ["up again"]
+    assert [line.text for line in box.runner.log_of("tiny", before)] == ["up"]
+    box.runner.stop("tiny")
+    now, _before = box.runner.starts("tiny")
+    assert (now.outcome, now.failed) == ("stopped", False)
+
+
+def test_a_log_that_was_cut_is_one_start(box: Box) -> None:
+    box.started(SLEEP)
+    box.files().previous_log.write_text("older\n")
+    (now,) = box.runner.starts("tiny")
+    assert [line.text for line in box.runner.log_of("tiny", now)] == ["older", *box.log().splitlines()]

@@ -1,0 +1,67 @@
+"""Earlier starts, told from systemd's own lines in the journal; of real units: tests/systemd/test_past_starts.py."""
+
+import json
+
+import pytest
+
+from gpudeck.services.engine.starts.in_journal import told_starts
+from gpudeck.services.engine.starts.outcome import outcome_of
+from gpudeck.services.engine.types import Start
+
+STARTED, STOPPING = "39f53479d3a045ac8e11786248231fbf", "de5b426a63be47a7b6ac3eaac82e2f6f"
+EXIT, FAILURE, SUCCESS = (
+    "98e322203f7a4ed290d09fe03c09fe15",
+    "d9b373ed55a64feb8242e02dbe79a49c",
+    "7ad2d189f7e94e70a38c781354912448",
+)
+
+
+def told(kind: str, invocation: str, second: int, **more: str) -> bytes:
+    fields = {"MESSAGE_ID": kind, "INVOCATION_ID": invocation, "__REALTIME_TIMESTAMP": str(second * 1_000_000)}
+    return json.dumps(fields | more).encode()
+
+
+def test_each_start_is_told_with_its_end_the_newest_first() -> None:
+    exited = {"COMMAND": "ExecStart", "EXIT_CODE": "exited", "EXIT_STATUS": "3"}
+    killed = {"COMMAND": "ExecStart", "EXIT_CODE": "killed", "EXIT_STATUS": "9"}
+    entries = [
+        told(STARTED, "a", 10),
+        told(STOPPING, "a", 20),
+        told(SUCCESS, "a", 21),
+        told(STARTED, "b", 30),
+        told(EXIT, "b", 31, COMMAND="ExecStartPost", EXIT_CODE="exited", EXIT_STATUS="7"),
+        told(EXIT, "b", 32, **exited),
+        told(FAILURE, "b", 33, UNIT_RESULT="exit-code"),
+        told(STARTED, "c", 40),
+        told(EXIT, "c", 41, **killed),
+        told(FAILURE, "c", 42, UNIT_RESULT="signal"),
+        told(STARTED, "d", 50),
+        told(SUCCESS, "d", 51),
+        b"no entry",
+        told(STARTED, "e", 60),
+    ]
+    assert told_starts(entries) == (
+        Start("e", 60.0),
+        Start("d", 50.0, 51.0, "ended by itself", failed=True),
+        Start("c", 40.0, 42.0, "killed by SIGKILL", failed=True),
+        Start("b", 30.0, 33.0, "ended with exit status 3", failed=True),
+        Start("a", 10.0, 21.0, "stopped"),
+    )
+
+
+def test_at_user_scope_the_invocation_has_another_name() -> None:
+    entry = {"MESSAGE_ID": STARTED, "USER_INVOCATION_ID": "u", "__REALTIME_TIMESTAMP": "5000000"}
+    assert told_starts([json.dumps(entry).encode()]) == (Start("u", 5.0),)
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ("oom-kill", "killed by the kernel, since memory ran out"),
+        ("timeout", "took too long to start or stop, and was killed"),
+        ("core-dump", "killed by SIGSEGV"),
+        ("start-limit-hit", "failed (start-limit-hit)"),
+    ],
+)
+def test_other_ends(result: str, said: str) -> None:
+    assert outcome_of(result, killed=True, status=11, asked=False) == (said, True)
