@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,12 +26,12 @@ def runner() -> Iterator[SystemdRunner]:
     """A manager that has read the sample units; they are gone again afterwards."""
     shutil.copytree(UNITS, SYSTEM, dirs_exist_ok=True)
     runner = SystemdRunner(Scope.SYSTEM)
-    runner._reload()
+    subprocess.run(["systemctl", "daemon-reload"], check=True)
     yield runner
     for path in UNITS.iterdir():
         there = SYSTEM / path.name
         shutil.rmtree(there) if there.is_dir() else there.unlink()
-    runner._reload()
+    subprocess.run(["systemctl", "daemon-reload"], check=True)
     runner.close()
 
 
@@ -65,7 +66,7 @@ def test_a_service_of_others_is_started_followed_and_stopped_like_an_engine(runn
         "[Service]\nEnvironment=CUDA_VISIBLE_DEVICES=1\n"
         "ExecStart=/bin/sh -c 'echo up; exec sleep 1000; exec vllm serve /m --port 9001'\n"
     )
-    runner._reload()
+    subprocess.run(["systemctl", "daemon-reload"], check=True)
     heard = Heard()
     names = [state.name for state in runner.engines()]
     assert {"qwen-prod", "coder", "gemma"} <= set(names)
