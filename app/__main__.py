@@ -24,7 +24,8 @@ def main() -> int:
     except OperatorError as error:
         from gpudeck.services.text import printable
 
-        print(f"gpudeck: {printable(str(error))}", file=sys.stderr)  # noqa: T201
+        for line in (f"gpudeck: {error}", *error.more):
+            print(printable(line), file=sys.stderr)  # noqa: T201
         return 1
     except KeyboardInterrupt:
         return 130

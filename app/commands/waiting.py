@@ -84,7 +84,7 @@ def _wait(args: argparse.Namespace, runner: Runner, name: str, told: Callable[[s
                 raise OperatorError(f"{name} was {someone} meanwhile: `{told(f'start {name}')}` starts it again.")
             if _ended(state, first.main_pid):
                 _read(lines, tracker, _LAST_LINES_S)
-                raise OperatorError(_why(name, runner.state(name), tracker, told))
+                raise _failed(name, runner.state(name), tracker, told)
         tracker.answered(time.time())
         times = times_of(tracker.standing, state.since)
         print(f"{name} is ready at {url} after {time.monotonic() - began:.0f} s.")
@@ -174,15 +174,15 @@ def _read(lines: "queue.SimpleQueue[list[LogLine]]", tracker: PhaseTracker, seco
             return
 
 
-def _why(name: str, state: UnitState | None, tracker: PhaseTracker, told: Callable[[str], str]) -> str:
-    again = f"\n{what_next(state, told)}" if state is not None and state.between_tries else ""
+def _failed(name: str, state: UnitState | None, tracker: PhaseTracker, told: Callable[[str], str]) -> OperatorError:
+    again = [what_next(state, told)] if state is not None and state.between_tries else []
     line = tracker.standing.decisive_line
     if line:
         found = of_standing(tracker.standing, Around(spec=state.spec if state else None, next_port=_next_port(state)))
-        known = f"\n{printable(found.meaning)} {printable(found.fix or '')}".rstrip() if found else ""
-        return f"{name} failed to start: {printable(line)}{known}{again}"
+        known = [f"{found.meaning} {found.fix or ''}".rstrip()] if found else []
+        return OperatorError(f"{name} failed to start: {printable(line)}", *known, *again)
     status = f" with {status_words(state.exit_status)}" if state and state.exit_status is not None else ""
-    return f"{name} ended{status} before it was ready: `{told(f'logs {name}')}` shows its log.{again}"
+    return OperatorError(f"{name} ended{status} before it was ready: `{told(f'logs {name}')}` shows its log.", *again)
 
 
 def what_next(state: UnitState, told: Callable[[str], str]) -> str:

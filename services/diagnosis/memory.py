@@ -12,6 +12,7 @@ from gpudeck.services.plan.versions import NEWEST_KNOWN
 _LEAST_SHARE = 0.3  # below it little of any model fits: then the card has to be freed
 _STEP = 0.05
 _BLOCK = 16  # tokens: vLLM's block, so that a length fills whole ones
+_AGAIN = 0.99  # of what fitted: starts differ by some MiB, and the memory model by up to 0.6 % from what it judges
 
 
 def _memory_taken(found: Found) -> Advice:
@@ -52,12 +53,12 @@ def _context(found: Found) -> Advice:
         return Advice()
     if not fits or fits < _BLOCK:
         return Advice(f"The KV cache has no room for one request of {asked:,} tokens.")
-    length = fits // _BLOCK * _BLOCK
+    length = max(int(fits * _AGAIN), _BLOCK) // _BLOCK * _BLOCK
     needed, there = found.decimal("needed"), found.decimal("there")
     sizes = f" It would need {needed:g} GiB, and {there:g} GiB are left for it." if needed and there else ""
     return Advice(
         f"The KV cache has no room for one request of {asked:,} tokens: {fits:,} fit.{sizes}",
-        f"Take what fits: --max-model-len {length}.",
+        f"Take a little less than that, since not every start finds the same memory: --max-model-len {length}.",
         options_change(max_model_len=length),
     )
 

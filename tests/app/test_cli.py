@@ -205,7 +205,7 @@ def test_a_start_that_fails_says_why(gpudeck: Gpudeck, home: Path, tmp_path: Pat
     port = free_port()
     runner.install(engine(tmp_path, "late", script, options=EngineOptions(port=port)))
     done = gpudeck("start", "late", "--demo")
-    assert f"Port {port} on 127.0.0.1 belongs to another process. Take another port: --port " in done.err
+    assert f"\nPort {port} on 127.0.0.1 belongs to another process. Take another port: --port " in done.err
     done = gpudeck("status", "late", "--demo")
     assert done.code == 3
     assert "  why     OSError: [Errno 98] Address already in use\n" in done.out

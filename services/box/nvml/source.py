@@ -79,7 +79,7 @@ class NvmlSource:
         readings = self._sweep.read(self._threads, demand)
         self._tell_of_faults(readings)
         if all(reading.fault for reading in readings) and not self._sweep.late:
-            raise OperatorError(readings[0].fault)
+            raise OperatorError(str(readings[0].fault))
         self._follow_lanes()
         return Snapshot(self._box, at, readings, self._log.last())
 

@@ -65,13 +65,13 @@ def test_a_card_that_is_almost_full_has_no_share_to_take() -> None:
             "which is larger than the available KV cache memory (4.87 GiB). Based on the available memory, the "
             "estimated "
             "maximum model length is 39871. Try increasing",
-            39856,
+            39472,
         ),
         (
             "ValueError: The model's max seq len (131072) is larger than the maximum number of tokens that can be "
             "stored in "
             "KV cache (58496). Try increasing",
-            58496,
+            57904,
         ),
     ],
 )
