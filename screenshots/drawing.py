@@ -42,9 +42,12 @@ def screen_cells(app: App[Any]) -> list[list[Cell]]:
 
 def svg_of(app: App[Any]) -> str:
     """The screen as an SVG of its own; text needs the font of `png_of`."""
-    rows = screen_cells(app)
+    return svg_of_cells(screen_cells(app), _background(app.screen.rich_style))
+
+
+def svg_of_cells(rows: list[list[Cell]], ground: str) -> str:
+    """Cells as `screen_cells` gives them, on a ground of one colour ("#101418")."""
     width, height = CELL
-    ground = _background(app.screen.rich_style)
     size = len(rows[0]) * width + 2 * MARGIN, len(rows) * height + 2 * MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]:g}" height="{size[1]:g}"'

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from screenshots.drawing import CELL, MARGIN
+from screenshots.drawing import CELL, MARGIN, png_of, svg_of_cells
+from screenshots.kept import cells_from, ground_of
 from screenshots.make import FOLDER, main, path_of
 from screenshots.scenes import SCENES
 
@@ -33,3 +34,14 @@ def test_a_picture_is_of_the_size_of_its_terminal() -> None:
 def test_a_wrong_name_is_told_with_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nonesuch"]) == 2
     assert "take some of panel-wide, " in capsys.readouterr().err
+
+
+def test_a_kept_screen_is_drawn_in_its_own_colours() -> None:
+    kept = [[["é", "brightbrown", "101418", "bold"], ["世", "5fd7ff", "101418", "reverse"], ["", "default", "red", ""]]]
+    cells = cells_from(kept)
+    assert [character for character, _ in cells[0]] == ["é", "世", ""]
+    assert ground_of(cells) == "#101418"
+    svg = svg_of_cells(cells, ground_of(cells))
+    for seen in ("#101418", "#5fd7ff", 'font-weight="700"', "é"):
+        assert seen in svg
+    assert png_of(svg).startswith(b"\x89PNG")

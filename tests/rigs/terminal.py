@@ -110,6 +110,19 @@ class Terminal:
     def text(self) -> str:
         return "\n".join(self.lines())
 
+    def cells(self) -> list[list[tuple[str, str, str, str]]]:
+        """Every row's cells: character, "" behind a wide one; colour and ground, "aabbcc", "red" or "default"; marks.
+
+        The marks are words: bold, italics, underscore, reverse.
+        """
+        marks = ("bold", "italics", "underscore", "reverse")
+        with self._lock:
+            cells = [[self._screen.buffer[row][column] for column in range(self.columns)] for row in range(self.rows)]
+        return [
+            [(cell.data, cell.fg, cell.bg, " ".join(mark for mark in marks if getattr(cell, mark))) for cell in row]
+            for row in cells
+        ]
+
     def invisible(self) -> str:
         """The letters and digits that are drawn in the colour of their ground."""
         with self._lock:
