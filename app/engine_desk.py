@@ -10,6 +10,8 @@ import logging
 import threading
 from collections.abc import Callable
 
+from textual.message import Message
+
 from gpudeck.app.feeds import Backlog, Post
 from gpudeck.app.messages import (
     ActBegan,
@@ -76,6 +78,17 @@ class EngineDesk:
                 self._post(PreviewArrived(spec, None, str(error)))
 
         _in_thread("preview", ask)
+
+    def ask(self, what: str, question: Callable[[Runner], Message], failed: Callable[[str], Message]) -> None:
+        """Put a question to the runner on a thread; its answer is posted, or what `failed` makes of a failure."""
+
+        def ask() -> None:
+            try:
+                self._post(question(self._required()))
+            except OperatorError as error:
+                self._post(failed(str(error)))
+
+        _in_thread(what, ask)
 
     def act(self, name: str, doing: str, act: Act) -> None:
         """Do `act` to the engine; ActBegan, ActEnded and a fresh UnitsArrived follow.

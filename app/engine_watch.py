@@ -182,6 +182,8 @@ class EngineWatch(PlanActs):
             lines, dropped = backlog.take()
             if not lines:
                 continue
+            if dropped:
+                lines = [LogLine(f"[gpudeck: {dropped:,} lines came faster than they could be shown]"), *lines]
             tracker = self._trackers[name]
             changed = False
             for line in lines:
@@ -189,9 +191,9 @@ class EngineWatch(PlanActs):
             if changed:
                 self.change(states.with_engine(self.state, name, standing=tracker.standing))
             if name == self.state.selected:
-                if dropped:
-                    lines = [LogLine(f"[gpudeck: {dropped:,} lines came faster than they could be shown]"), *lines]
-                self.deck.log_pane.extend(lines)
+                # Both count the lines from the beginning of the follower.
+                why = tracker.standing.decisive
+                self.deck.log_pane.extend(lines, reason=why.number - 1 if why is not None else None)
 
     async def _wait_ready(self, name: str, run: int) -> None:
         """Ask the engine until it answers; asking a port on which nobody listens yet leaves nothing in its log."""

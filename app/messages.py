@@ -3,7 +3,8 @@
 from textual.message import Message
 
 from gpudeck.app.offers import Offer, Question
-from gpudeck.services.engine.types import UnitPreview, UnitState
+from gpudeck.services.diagnosis.types import Diagnosis
+from gpudeck.services.engine.types import LogLine, Start, UnitPreview, UnitState
 from gpudeck.services.models.types import ModelFacts, ShelfEntry
 from gpudeck.services.plan.fit import Fit
 from gpudeck.services.plan.types import EngineSpec
@@ -72,6 +73,35 @@ class PreviewArrived(Message):
         self.spec = spec
         self.preview = preview
         self.failure = failure
+        super().__init__()
+
+
+class StartsArrived(Message):
+    """The starts of an engine that its log still holds, newest first."""
+
+    def __init__(self, name: str, starts: tuple[Start, ...]) -> None:
+        self.name = name
+        self.starts = starts
+        super().__init__()
+
+
+class StartRead(Message):
+    """What was logged of one start; `diagnosis` where that is known, by the place of its line in `lines` from 1."""
+
+    def __init__(self, name: str, start: Start, lines: list[LogLine], diagnosis: Diagnosis | None) -> None:
+        self.name = name
+        self.start = start
+        self.lines = lines
+        self.diagnosis = diagnosis
+        super().__init__()
+
+
+class LogTold(Message):
+    """One sentence on what was asked of the log."""
+
+    def __init__(self, sentence: str, *, failed: bool = False) -> None:
+        self.sentence = sentence
+        self.failed = failed
         super().__init__()
 
 

@@ -17,6 +17,7 @@ from gpudeck.app.chat_acts import ChatActs
 from gpudeck.app.commands.common import scope_from
 from gpudeck.app.deck_app import INTERVAL_S, PanelSetup
 from gpudeck.app.feeds import LatestSlot
+from gpudeck.app.log_acts import LogActs
 from gpudeck.app.messages import BoxArrived, HostArrived
 from gpudeck.app.programs import engine_program, model_roots
 from gpudeck.services.box.sampler import Sampler
@@ -57,8 +58,8 @@ def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
     )
 
 
-class Panel(ChatActs):
-    """The application: what PlanActs, EngineActs and ChatActs do, fed by the box's sampler."""
+class Panel(LogActs, ChatActs):
+    """The application: what PlanActs, EngineActs, LogActs and ChatActs do, fed by the box's sampler."""
 
     TITLE = "gpudeck"
     BINDINGS: ClassVar[list[BindingType]] = keymap.BINDINGS

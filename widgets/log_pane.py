@@ -13,6 +13,7 @@ from textual.widgets import Input, Static
 from gpudeck.services.engine.types import LogLine
 from gpudeck.services.text import printable
 from gpudeck.widgets.glyphs import Glyphs, joined
+from gpudeck.widgets.log_buffer import LogBuffer
 from gpudeck.widgets.log_line import Level
 from gpudeck.widgets.log_view import LogView
 from gpudeck.widgets.messages import LogChanged, LogSearchAsked
@@ -32,7 +33,7 @@ class LogPane(Vertical):
     """What the screens compose: a `LogView` in a frame."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "close_search", "end search", show=False, id="log.end-search")
+        Binding("escape", "step_back", "end the search, back to the present run", show=False, id="log.back")
     ]
     DEFAULT_CSS = """
     LogPane {
@@ -62,6 +63,9 @@ class LogPane(Vertical):
         self._view = LogView()
         self._view.ellipsis = self._glyphs.ellipsis
         self._engine: str | None = None
+        self._present = self._view.buffer  # what is followed, also while an earlier start is in view
+        self._reason: int | None = None  # the line of it that says why it died
+        self._start = ""  # which one that is, in words
 
     def compose(self) -> ComposeResult:
         yield self._view
@@ -78,32 +82,76 @@ class LogPane(Vertical):
 
     def title_for(self, engine: str | None) -> None:
         """Say whose log this is; None: nobody's."""
-        self._engine = engine
+        if engine != self._engine:
+            self._engine = engine
+            self.show_present()
         self._describe()
 
-    def extend(self, lines: Sequence[LogLine]) -> None:
-        """Take in lines, oldest first."""
-        self._view.extend(lines)
+    def extend(self, lines: Sequence[LogLine], *, reason: int | None = None) -> None:
+        """Take in lines of the present run, oldest first.
+
+        `reason` is the place of the line that says why it died, counted from the first line since `clear`.
+        """
+        if self._start:
+            self._present.extend(lines)
+        else:
+            self._view.reason = reason
+            self._view.extend(lines)
+        self._reason = reason
 
     def clear(self) -> None:
-        """Forget everything: another engine's log begins."""
+        """Forget the present run: another begins.  An earlier start stays in view."""
+        self._reason = None
+        if self._start:
+            self._present.clear(end=0)
+            return
         self._view.clear()
-        self.query_one(Input).value = ""
-        self.remove_class("-searching")
+        self._end_search()
         self._describe()
 
+    def show_start(self, words: str, lines: Sequence[LogLine], reason: int | None) -> None:
+        """Show an earlier start instead of the present run; `words` say which one it is.
+
+        `reason` is the place among `lines` of the one that says why it died.
+        """
+        self._start = words
+        self._end_search()
+        past = LogBuffer()
+        past.extend(lines)
+        self._view.show_buffer(past)
+        self._view.reason = reason
+        if reason is not None:
+            self._view.action_reason()
+        self._describe()
+
+    def show_present(self) -> None:
+        """Show the present run again."""
+        if self._start:
+            self._start = ""
+            self._end_search()
+            self._view.show_buffer(self._present)
+            self._view.reason = self._reason
+            self._describe()
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        # Escape is only taken where there is a search to end; else it goes on to the screen.
-        if action == "close_search":
-            return self.has_class("-searching")
+        # Escape is only taken where there is something to end; else it goes on to the screen.
+        if action == "step_back":
+            return self.has_class("-searching") or bool(self._start)
         return super().check_action(action, parameters)
 
-    def action_close_search(self) -> None:
-        self.query_one(Input).value = ""
-        self.remove_class("-searching")
+    def action_step_back(self) -> None:
+        """End the search, or else leave the earlier start."""
+        if not self.has_class("-searching"):
+            self.show_present()
+            return
+        self._end_search()
         self._view.current = None
         self._view.set_search("")
         self._view.focus()
+
+    def _end_search(self) -> None:
+        self.query_one(Input).value = ""
+        self.remove_class("-searching")
 
     @on(LogSearchAsked)
     def _open_search(self, event: LogSearchAsked) -> None:
@@ -131,7 +179,8 @@ class LogPane(Vertical):
             return
         view = self._view
         # As Content: the engine's name is foreign, and a string would be read as markup.
-        self.border_title = Content(f"Log  {printable(self._engine)}" if self._engine else "Log")
+        whose = printable(", ".join(filter(None, (self._engine, self._start))))
+        self.border_title = Content(f"Log  {whose}" if self._engine else "Log")
         self.border_subtitle = Content(joined(self._state_words(), self._glyphs.dot))
         new = view.new_below
         below = self.query_one(NewBelow)
@@ -142,7 +191,9 @@ class LogPane(Vertical):
         empty.display = not len(view.buffer)
         if not len(view.buffer):
             empty.update(
-                f"Nothing logged yet by {printable(self._engine)}."
+                "Nothing is kept of what it logged."
+                if self._start
+                else f"Nothing logged yet by {printable(self._engine)}."
                 if self._engine
                 else "No engine is selected. Start one from the board, or select one in the engine list."
             )
@@ -150,6 +201,8 @@ class LogPane(Vertical):
     def _state_words(self) -> list[str]:
         view = self._view
         words = ["follows" if view.following else "paused, End follows"]
+        if self._start:
+            words = ["Esc goes back to the present run"]
         errors = len(view.buffer.errors)
         if errors:
             words.append(f"{errors:,} error {'line' if errors == 1 else 'lines'}")

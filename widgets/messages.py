@@ -127,6 +127,30 @@ class LogChanged(Message):
     """What the log's frame says may have changed (from LogView to its pane)."""
 
 
+class LogCopyAsked(Message):
+    """These lines of the log are wanted in the terminal's clipboard; control characters are written out."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class LogSaveAsked(Message):
+    """These lines of the log are wanted in a file; control characters are written out."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class LogStartsAsked(Message):
+    """The operator wants to choose one of the engine's earlier starts."""
+
+
+class LogReasonAsked(Message):
+    """The operator wants to see why the engine died, which the log in view does not tell."""
+
+
 class ChatSubmitted(Message):
     """A message to the engine, as it was typed."""
 

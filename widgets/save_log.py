@@ -1,0 +1,45 @@
+"""Where a log is saved to."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from gpudeck.services.text import printable
+from gpudeck.widgets.dialog import Dialog
+from gpudeck.widgets.glyphs import Glyphs
+
+
+class SaveLog(Dialog[str | None]):
+    """Gives back the path as it was typed, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", id="save-log.leave")]
+    DEFAULT_CSS = """
+    SaveLog > #dialog { max-width: 90; }
+    SaveLog Input { margin: 0 0 1 0; background: $panel; }
+    """
+
+    def __init__(self, path: str, note: str, glyphs: Glyphs | None = None) -> None:
+        """`path` is offered; `note` says what would be saved."""
+        super().__init__("Save the log", glyphs)
+        self._path, self._note = path, note
+
+    def compose_body(self) -> ComposeResult:
+        yield Static(Content(printable(self._note)), classes="muted gap")
+        yield Input(self._path, compact=True, select_on_focus=False)
+
+    def keys(self) -> tuple[tuple[str, str, str], ...]:
+        return ("Enter", "save", "take"), ("Esc", "leave", "leave")
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+
+    @on(Input.Submitted)
+    def action_take(self) -> None:
+        self.dismiss(self.query_one(Input).value)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
