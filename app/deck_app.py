@@ -36,6 +36,7 @@ class PanelSetup:
     program: EngineProgram
     model_roots: Callable[[], Sequence[Path]]
     demo: bool = False
+    reopen: bool = False  # whether a runner that can not be had at first may be had later
     host: bool = False  # whether the box is the machine itself, whose own figures belong beside its cards
     ascii_only: bool = False
 
@@ -56,7 +57,7 @@ class DeckApp(App[int]):
         self.state = DeckState(program=setup.program)
         self.glyphs = Glyphs.ascii() if setup.ascii_only else Glyphs.unicode()
         self.deck = Deck(self.glyphs, ascii_only=setup.ascii_only)
-        self.engine_desk = EngineDesk(setup.open_runner, self.post_message)
+        self.engine_desk = EngineDesk(setup.open_runner, self.post_message, reopen=setup.reopen)
         self.ask_desk = AskDesk(self.post_message)
         self.model_desk = ModelDesk(setup.model_roots, self.post_message)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from textual import on
 
 from gpudeck.app.deck_app import PanelSetup
-from gpudeck.app.engine_watch import EngineWatch
 from gpudeck.app.messages import PreviewArrived, VllmAnswered
 from gpudeck.app.state import EngineInfo
+from gpudeck.app.stop_acts import StopActs
 from gpudeck.services.engine.types import Runner, UnitPreview
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
@@ -21,7 +21,7 @@ from gpudeck.widgets.unit_preview import UnitPreview as UnitPreviewScreen
 from gpudeck.widgets.verdict import counted, memory_words
 
 
-class EngineActs(EngineWatch):
+class EngineActs(StopActs):
     def __init__(self, setup: PanelSetup) -> None:
         super().__init__(setup)
         self._viewing_only = False
@@ -157,23 +157,13 @@ class EngineActs(EngineWatch):
             return
         if not engine.unit.alive:
             self.say(f"{engine.unit.name} is not running.")
-            return
-        self._confirm_act(
-            engine,
-            "stopping",
-            f"stop {engine.unit.name}",
-            "Requests in flight end, and its cards become free.",
-        )
+        elif not self.ask_of_drain(engine):
+            self._confirm_act(engine, "stopping", "Its cards become free.")
 
     def action_restart(self) -> None:
         engine = self._chosen()
-        if engine is not None:
-            self._confirm_act(
-                engine,
-                "restarting",
-                f"restart {engine.unit.name}",
-                "Requests in flight end, and the model is loaded anew.",
-            )
+        if engine is not None and not self.ask_of_drain(engine):
+            self._confirm_act(engine, "restarting", "The model is loaded anew.")
 
     def action_remove(self) -> None:
         engine = self._chosen()
@@ -185,7 +175,6 @@ class EngineActs(EngineWatch):
         self._confirm_act(
             engine,
             "removing",
-            f"remove {engine.unit.name}",
             f"This deletes {engine.unit.unit}" + (" and stops the running engine." if engine.unit.alive else "."),
         )
 
@@ -235,28 +224,21 @@ class EngineActs(EngineWatch):
             self.say("There is no engine here yet: put a plan on the board and press s.")
         return engine
 
-    def _confirm_act(self, engine: EngineInfo, doing: str, act: str, lost: str) -> None:
+    def _confirm_act(self, engine: EngineInfo, doing: str, lost: str) -> None:
         name = engine.unit.name
         way_out = self._way_to_port(name)
 
-        def confirmed(runner: Runner) -> None:
+        def act(runner: Runner) -> None:
             spec = engine.unit.spec
             if doing == "restarting":
                 _refuse_taken_port(runner, name, spec, way_out)
                 if engine.unit.managed and spec is not None:
                     _refuse_missing_model(spec.model)
             {"stopping": runner.stop, "restarting": runner.restart, "removing": runner.remove}[doing](name)
+            if doing == "removing":
+                self.start_desk.forget(engine.unit)
 
-        def answered(go: bool | None) -> None:
-            if not go:
-                return
-            try:
-                self.engine_desk.act(name, doing, confirmed)
-            except OperatorError as error:
-                self.refuse(str(error))
-
-        title = f"{act[0].upper()}{act[1:]}?"
-        self.push_screen(Confirm(title, (lost,), act=act, glyphs=self.glyphs), answered)
+        self.ask_to_end(engine, doing, lost, act)
 
 
 def _refuse_taken_port(runner: Runner, name: str, spec: EngineSpec | None, way_out: str) -> None:

@@ -27,6 +27,7 @@ from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.types import EngineSpec
 
 Act = Callable[[Runner], object]
+_REOPEN_S = 5.0  # between two tries to find a runner: a bus that was dead may come back
 log = logging.getLogger(__name__)
 
 NO_RUNNER = "Engines can not be managed yet: the panel is still looking for systemd; try again in a moment."
@@ -35,8 +36,11 @@ NO_RUNNER = "Engines can not be managed yet: the panel is still looking for syst
 class EngineDesk:
     """Opens the runner, watches its engines, follows their logs and does one act at a time to each."""
 
-    def __init__(self, open_runner: Callable[[], Runner], post: Post) -> None:
+    def __init__(self, open_runner: Callable[[], Runner], post: Post, *, reopen: bool = False) -> None:
+        """`reopen`: where there is no runner at first, try again until there is one."""
         self._open_runner = open_runner
+        self._reopen = reopen
+        self._closed = threading.Event()
         self._post = post
         self._runner: Runner | None = None
         self._trouble = NO_RUNNER  # why there is none
@@ -46,19 +50,30 @@ class EngineDesk:
         self.logs: dict[str, Backlog[LogLine]] = {}
 
     def open(self) -> None:
-        """Find a runner on a thread; RunnerOpened and UnitsArrived follow, or RunnerFailed."""
+        """Find a runner on a thread; RunnerOpened and UnitsArrived follow, or RunnerFailed, perhaps before them."""
         _in_thread("open-runner", self._open)
 
     def _open(self) -> None:
+        """Try until there is a runner, where it makes sense to; what keeps it away is told once."""
+        while (failure := self._opened()) is not None:
+            if failure != self._trouble:
+                self._trouble = failure
+                self._post(RunnerFailed(failure))
+            if not self._reopen or self._closed.wait(_REOPEN_S):
+                return
+
+    def _opened(self) -> str | None:
+        """Why no runner can be had now; None where there is one."""
         try:
             runner = self._open_runner()
             runner.watch(self._changed)
         except OperatorError as error:
-            self._trouble = str(error)
-            self._post(RunnerFailed(str(error)))
-            return
+            return str(error)
+        if self._closed.is_set():
+            runner.close()
         self._runner = runner
         self._refresh(runner)
+        return None
 
     @property
     def trouble(self) -> str | None:
@@ -159,6 +174,7 @@ class EngineDesk:
 
     def close(self) -> None:
         """End followers and the runner's threads; no engine is touched."""
+        self._closed.set()
         followers, self._followers = list(self._followers.values()), {}
         enders = [_in_thread("unfollow", follower.stop) for follower in followers]
         if self._runner is not None:

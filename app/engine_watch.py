@@ -1,6 +1,7 @@
 """What engines do by themselves: their states by signal, their phases from the log, their readiness from the port."""
 
 import asyncio
+import time
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,7 @@ from gpudeck.app.messages import (
     UnitChanged,
     UnitsArrived,
 )
-from gpudeck.app.plan_acts import PlanActs
+from gpudeck.app.start_watch import StartWatch
 from gpudeck.app.state import DeckState
 from gpudeck.services.engine.ending import how_it_ended
 from gpudeck.services.engine.listening import answers_itself
@@ -31,7 +32,7 @@ from gpudeck.widgets.messages import EngineHighlighted, EngineSelected
 _LAST_WORDS_S = 0.5  # by which an engine's log may come after its end
 
 
-class EngineWatch(PlanActs):
+class EngineWatch(StartWatch):
     def __init__(self, setup: PanelSetup) -> None:
         super().__init__(setup)
         self._trackers: dict[str, PhaseTracker] = {}
@@ -173,6 +174,7 @@ class EngineWatch(PlanActs):
         self._runs[name] = run
         self._trackers[name] = PhaseTracker()
         self.change(states.with_engine(self.state, name, standing=self._trackers[name].standing))
+        self.start_seen(name)
         if name == self.state.selected:
             self.deck.log_pane.clear()
 
@@ -223,8 +225,9 @@ class EngineWatch(PlanActs):
         if not (at_once and run in (self._found or ())):
             # One that served before the panel was opened is no news.
             self.say(f"{name} is ready.")
-        if name in self._trackers and self._trackers[name].answered():
+        if name in self._trackers and self._trackers[name].answered(None if at_once else time.time()):
             self.change(states.with_engine(self.state, name, standing=self._trackers[name].standing))
+        self.start_ended(name, watched=not at_once)
 
 
 def _started_again(before: UnitState, now: UnitState) -> bool:

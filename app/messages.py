@@ -4,6 +4,9 @@ from textual.message import Message
 
 from gpudeck.app.offers import Offer, Question
 from gpudeck.services.diagnosis.types import Diagnosis
+from gpudeck.services.engine.draining import InFlight
+from gpudeck.services.engine.starts.kept import Kept
+from gpudeck.services.engine.starts.standstill import Check
 from gpudeck.services.engine.types import LogLine, Start, UnitPreview, UnitState
 from gpudeck.services.models.types import ModelFacts, ShelfEntry
 from gpudeck.services.plan.fit import Fit
@@ -63,6 +66,34 @@ class ActEnded(Message):
         self.name = name
         self.doing = doing
         self.failure = failure
+        super().__init__()
+
+
+class StartsRead(Message):
+    """What is kept of the engine's starts."""
+
+    def __init__(self, name: str, kept: Kept) -> None:
+        self.name = name
+        self.kept = kept
+        super().__init__()
+
+
+class StartChecked(Message):
+    """A start that stands still was looked at; `run` is its main process."""
+
+    def __init__(self, name: str, run: int | None, checks: tuple[Check, ...]) -> None:
+        self.name = name
+        self.run = run
+        self.checks = checks
+        super().__init__()
+
+
+class RequestsCounted(Message):
+    """How many requests an engine has in flight; None where it does not tell."""
+
+    def __init__(self, name: str, now: InFlight | None) -> None:
+        self.name = name
+        self.now = now
         super().__init__()
 
 

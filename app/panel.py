@@ -53,6 +53,7 @@ def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
         program=engine_program(demo=args.demo),
         model_roots=lambda: model_roots(demo=demo),
         demo=demo,
+        reopen=not args.box_file,
         host=not demo and not args.box_file,
         ascii_only=ascii_only,
     )
@@ -106,6 +107,7 @@ class Panel(LogActs, ChatActs):
             self._drain.resume()
         else:
             self._drain.pause()
+        self.tend_starts(time.time())
         snapshot = self.state.snapshot
         if snapshot is not None and time.time() - snapshot.at <= INTERVAL_S * 2:
             return

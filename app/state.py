@@ -6,8 +6,11 @@ from dataclasses import dataclass, field, replace
 from gpudeck.app.drafts import Draft, Drafts
 from gpudeck.app.programs import EngineProgram
 from gpudeck.services.box.types import MIB, Box, BoxEvent, Snapshot
+from gpudeck.services.engine.draining import InFlight
 from gpudeck.services.engine.ending import how_it_ended
 from gpudeck.services.engine.phases import Phase, Standing
+from gpudeck.services.engine.starts.kept import Kept
+from gpudeck.services.engine.starts.standstill import Check
 from gpudeck.services.engine.types import UnitState
 from gpudeck.services.host.types import HostReading
 from gpudeck.services.plan.findings import Judgement, VerdictState
@@ -27,6 +30,11 @@ class EngineInfo:
     ready: bool = False
     served: tuple[str, ...] = ()  # model names that /v1/models lists
     busy: str | None = None  # what the panel is doing to it: "stopping"
+    kept: Kept = field(default_factory=Kept)  # of its earlier starts
+    left: str = ""  # "about 40 s left", by those
+    still: str = ""  # "nothing has moved for 3 min"
+    checks: tuple[Check, ...] = ()  # what was looked at since
+    in_flight: InFlight | None = None  # requests, while it is being drained
 
     @property
     def why(self) -> str:

@@ -42,7 +42,10 @@ class EngineView:
     state: str  # the one word: ready, starting, restarting, stopping, stopped, failed
     phase: str = ""  # "loading weights"
     progress_percent: float | None = None
-    eta: str | None = None  # "about 40 s left"
+    eta: str = ""  # "about 40 s left"
+    still: str = ""  # "nothing has moved for 3 min"
+    checks: tuple[tuple[bool | None, str], ...] = ()  # what to look at then, and whether it holds (None: not known)
+    took: str = ""  # how long its start took, phase by phase; shown under the cursor
     port: int | None = None
     shape: str = ""  # "TP2×PP1"
     gpus: tuple[int, ...] = ()
@@ -161,8 +164,9 @@ class EngineList(LineView, can_focus=True):
         names = max((cell_len(printable(view.name)) for view in self._views), default=0)
         names = min(names, max(8, width // 3))
         for view in self._views:
-            rows = engine_rows(view, self._glyphs, width, names)
-            if view.name == self._current:
+            chosen = view.name == self._current
+            rows = engine_rows(view, self._glyphs, width, names, chosen=chosen)
+            if chosen:
                 rows = [under(row, "cursor" if self.has_focus else "track", width) for row in rows]
             lines += rows
             self._owners += [view.name] * len(rows)
@@ -176,8 +180,11 @@ class EngineList(LineView, can_focus=True):
             self.keep_visible(rows[0], rows[-1])
 
 
-def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int) -> list[Line]:
-    """The rows of one engine in `width` cells: one, and more where there is a phase, a detail or too little room."""
+def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int, *, chosen: bool = False) -> list[Line]:
+    """The rows of one engine in `width` cells: one, and more where there is a phase, a detail or too little room.
+
+    Of the chosen one also how long its start took.
+    """
     style = _STYLES.get(view.state, "accent")
     head: Line = (
         (f" {state_sign(view.state, glyphs)} ", style),
@@ -194,6 +201,9 @@ def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int) -
         rows.append(((_INDENT, ""), (glyphs.cut(facts, width - len(_INDENT)), "muted")))
     if view.phase or view.progress_percent is not None:
         rows.append(_progress(view, glyphs, width))
+    if view.took and chosen:
+        rows += _wrapped(view.took, "muted", width)
+    rows += _standstill(view, glyphs, width)
     if view.detail:
         detail = wrap(printable(view.detail), width - len(_INDENT) - 3)
         tone = "error" if view.state == "failed" else "warning"
@@ -204,6 +214,23 @@ def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int) -
         if view.failure is not None:
             rows += failure_rows(view.failure, glyphs, width, len(_INDENT))
     return rows
+
+
+def _standstill(view: EngineView, glyphs: Glyphs, width: int) -> list[Line]:
+    """That a start stands still, and what to look at, each with its sign."""
+    if not view.still:
+        return []
+    rows = _wrapped(f"{view.still}{': what to check' if view.checks else ''}", "warning", width)
+    signs = {True: (glyphs.ready, "success"), False: (glyphs.failed, "error"), None: ("?", "muted")}
+    for holds, text in view.checks:
+        sign, style = signs[holds]
+        for place, part in enumerate(wrap(printable(text), max(width - len(_INDENT) - 3, 1))):
+            rows.append(((_INDENT, ""), (f"{sign} " if place == 0 else "  ", style), (part, "text")))
+    return rows
+
+
+def _wrapped(text: str, style: str, width: int) -> list[Line]:
+    return [((_INDENT, ""), (part, style)) for part in wrap(printable(text), max(width - len(_INDENT) - 1, 1))]
 
 
 def state_sign(state: str, glyphs: Glyphs) -> str:
@@ -233,6 +260,6 @@ def _progress(view: EngineView, glyphs: Glyphs, width: int) -> Line:
         filled, rest = glyphs.bar(view.progress_percent / 100, _BAR)
         row += [(filled, "accent"), (rest, "faint")]
         row.append((f" {view.progress_percent:3.0f} %  ", "text"))
-    words = joined((printable(view.phase), view.eta or ""), glyphs.dot)
+    words = joined((printable(view.phase), view.eta), glyphs.dot)
     row.append((glyphs.cut(words, max(0, width - width_of(tuple(row)))), "muted"))
     return tuple(row)

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 from gpudeck.app.failures import failure_of
 from gpudeck.app.state import DeckState, EngineInfo
+from gpudeck.services.engine.draining import in_flight_words
+from gpudeck.services.engine.starts.times import seconds_words, times_words
 from gpudeck.services.memory.settings import settings_for
 from gpudeck.services.memory.token import token_arithmetic
 from gpudeck.services.text import printable
@@ -102,6 +104,16 @@ def _failure_view(state: DeckState, info: EngineInfo) -> FailureView | None:
     return FailureView(found.meaning, found.fix or "", mendable=found.change is not None and info.unit.spec is not None)
 
 
+def _took(info: EngineInfo) -> str:
+    """`ready in 46 s: loading weights 31 s, compiling 12 s`; "" where nobody saw it start."""
+    times = info.kept.present(info.unit.since)
+    return f"ready in {seconds_words(times.total)}: {times_words(times)}" if times is not None else ""
+
+
+def _draining(info: EngineInfo) -> str:
+    return in_flight_words(info.in_flight) if info.in_flight is not None else "asking for its requests"
+
+
 def engine_view(info: EngineInfo) -> EngineView:
     """An engine as its row shows it."""
     unit, standing = info.unit, info.standing
@@ -117,8 +129,12 @@ def engine_view(info: EngineInfo) -> EngineView:
         name=unit.name,
         unit=unit.unit,
         state=info.word,
-        phase=standing.phase.value if starting else "",
+        phase=standing.phase.value if starting else _draining(info) if info.word == "draining" else "",
         progress_percent=standing.percent if starting else None,
+        eta=info.left if starting else "",
+        still=info.still if starting else "",
+        checks=tuple((check.holds, f"{check.what}: {check.found}") for check in info.checks) if starting else (),
+        took=_took(info) if info.word == "ready" else "",
         port=spec.options.port if spec else None,
         shape=shape,
         gpus=spec.placement.gpus if spec else (),

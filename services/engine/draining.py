@@ -12,9 +12,6 @@ from dataclasses import dataclass
 
 from gpudeck.services.engine.types import UnitState
 from gpudeck.services.errors import OperatorError
-from gpudeck.services.http.address import Address
-from gpudeck.services.http.client import VllmClient
-from gpudeck.services.metrics.reading import read_sample
 
 DRAIN_SECONDS = 300
 _EVERY_S = 1.0  # each look is a line in the engine's log
@@ -40,6 +37,8 @@ def in_flight(state: UnitState) -> InFlight | None:
     """
     if state.spec is None or not state.runs:
         return None
+    from gpudeck.services.http.address import Address
+
     options = state.spec.options
     try:
         return asyncio.run(_ask(Address.of_engine(options.host, options.port).url))
@@ -48,6 +47,10 @@ def in_flight(state: UnitState) -> InFlight | None:
 
 
 async def _ask(url: str) -> InFlight | None:
+    # The panel knows this module from its beginning, and these only when somebody asks.
+    from gpudeck.services.http.client import VllmClient
+    from gpudeck.services.metrics.reading import read_sample
+
     async with VllmClient(url) as client:
         sample = read_sample(await client.metrics(), time.monotonic())
     if sample.running is None or sample.waiting is None:

@@ -158,3 +158,38 @@ def test_closing_touches_no_engine_and_waits_for_no_act(desk: EngineDesk, posted
     assert desk.following == set()
     assert [state.active for state in choose.open_runner(demo=True).engines()] == ["active"]
     hangs.set()
+
+
+def test_a_runner_that_can_not_be_had_at_first_is_had_later(
+    home: Path, posted: Posted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpudeck.app.engine_desk._REOPEN_S", 0.01)
+    answers = ["The bus is dead.", "The bus is dead.", "Another trouble."]
+
+    def open_runner() -> Runner:
+        if answers:
+            raise OperatorError(answers.pop(0))
+        return choose.open_runner(demo=True)
+
+    desk = EngineDesk(open_runner, posted, reopen=True)
+    desk.open()
+    posted.wait(RunnerOpened)
+    # Each trouble is told once, however often it is met.
+    assert [message.sentence for message in posted.of(RunnerFailed)] == ["The bus is dead.", "Another trouble."]
+    assert desk.trouble is None
+    desk.close()
+
+
+def test_a_recorded_box_is_not_asked_for_a_runner_again(home: Path, posted: Posted) -> None:
+    asked = []
+
+    def open_runner() -> Runner:
+        asked.append(1)
+        raise OperatorError("This is a recorded box.")
+
+    desk = EngineDesk(open_runner, posted)
+    desk.open()
+    posted.wait(RunnerFailed)
+    until("it tries again", lambda: not [each for each in threading.enumerate() if each.name == "open-runner"])
+    assert asked == [1]
+    desk.close()
