@@ -5,6 +5,7 @@ import argparse
 from gpudeck.app.commands import unit
 from gpudeck.app.commands.common import runner_for, told_command
 from gpudeck.app.commands.confirm import confirmed
+from gpudeck.app.commands.keys import secrets_from
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
 from gpudeck.services.text import printable
@@ -28,10 +29,11 @@ def run(args: argparse.Namespace) -> int:
             f"The plan is blocked ({worst.rule}): {printable(worst.message)} {way_out} "
             "--force installs it all the same."
         )
+    secrets = secrets_from(args)
     runner = runner_for(args)
     try:
         preview = runner.preview(spec)
-        if preview.unchanged and not args.enable:
+        if preview.unchanged and not args.enable and not secrets:
             print(f"{preview.path} is installed already, line for line.")
             return 0
         if not preview.managed:
@@ -40,9 +42,10 @@ def run(args: argparse.Namespace) -> int:
             )
         print(unit.difference(preview) if preview.existing else preview.text)
         enabling = " and has it started at every boot" if args.enable else ""
-        if not confirmed(f"This writes {preview.path}{enabling}.", yes=args.yes):
+        keys = f", and {' and '.join(secrets.names)} into {preview.secrets_file} (mode 0600)" if secrets else ""
+        if not confirmed(f"This writes {preview.path}{enabling}{keys}.", yes=args.yes):
             return 1
-        runner.install(spec, enable=args.enable)
+        runner.install(spec, enable=args.enable, secrets=secrets)
         print(f"Installed.  Start it with: {told_command(args, f'start {spec.name}')}")
     finally:
         runner.close()

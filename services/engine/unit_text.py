@@ -12,6 +12,7 @@ from gpudeck.services.engine.quoting import account, assignment, command, to_end
 from gpudeck.services.engine.types import Scope
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan import spec_json
+from gpudeck.services.plan.secrets import refuse_exposed
 from gpudeck.services.plan.types import EngineSpec
 
 SECTION = "X-Gpudeck"  # systemd skips sections whose names begin with X-
@@ -20,10 +21,6 @@ _KEY = "Spec="
 STOP_SECONDS = 60  # a vLLM that streams needed more than 40 s after SIGTERM
 _DRAIN_MARGIN = 30  # what vLLM needs beyond its own --shutdown-timeout
 _BACK_OFF_SINCE = 254  # RestartSteps= and RestartMaxDelaySec= are unknown, and warned of, before
-
-# The unit and the command line can be read by everyone on the machine.
-SECRETS = ("VLLM_API_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
-_KEY_OPTION = "--api-key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ def unit_lines(
     systemd_version: int = 252,
 ) -> tuple[UnitLine, ...]:
     """The lines of `unit_text`, each with what it is for."""
-    _refuse_secrets(argv, environment, secrets_file)
+    refuse_exposed(argv, environment, secrets_file)
     return (
         UnitLine(f"# Written by gpudeck for the engine {spec.name}, and written anew as a whole when that changes."),
         UnitLine("# What is to last belongs into a drop-in: systemctl edit."),
@@ -108,17 +105,6 @@ def spec_of(text: str) -> EngineSpec | None:
             except OperatorError:
                 return None
     return None
-
-
-def _refuse_secrets(argv: Sequence[str], environment: Mapping[str, str], secrets_file: str) -> None:
-    way_out = f"put it into {secrets_file} (mode 0600) as"
-    for name in SECRETS:
-        if name in environment:
-            raise OperatorError(f"{name} would stand in the unit for everyone to read: {way_out} {name}=… instead.")
-    if any(word == _KEY_OPTION or word.startswith(f"{_KEY_OPTION}=") for word in argv):
-        raise OperatorError(
-            f"{_KEY_OPTION} would stand on the command line for everyone to read: {way_out} VLLM_API_KEY=… instead."
-        )
 
 
 def _unit_section(spec: EngineSpec, scope: Scope) -> tuple[UnitLine, ...]:

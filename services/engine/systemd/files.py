@@ -61,17 +61,20 @@ class Authors:
         return spec if spec is not None and spec.name == name else None
 
 
-def write(path: Path, text: str) -> None:
-    """Write a unit file whole or not at all, readable by everyone.  Raises OperatorError."""
+def write(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a file whole or not at all; a unit is for everyone to read.  Raises OperatorError.
+
+    From its first byte on it can be read by no one whom `mode` does not let.
+    """
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # systemd looks at names that end in a unit type only.
+        # systemd looks at names that end in a unit type only.  mkstemp's files are their owner's alone.
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            os.fchmod(descriptor, 0o644)
+            os.fchmod(descriptor, mode)
             os.fsync(descriptor)
         os.replace(temporary, path)  # noqa: PTH105
         temporary = None
@@ -87,8 +90,10 @@ def write(path: Path, text: str) -> None:
 def delete(path: Path) -> None:
     """Raises OperatorError."""
     try:
-        path.unlink(missing_ok=True)
+        path.unlink()
         _sync_folder(path.parent)
+    except FileNotFoundError:
+        return
     except OSError as error:
         raise OperatorError(_unwritable(path, error)) from None
 

@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+from gpudeck.services.engine import secrets_file
 from gpudeck.services.engine.systemd import files
 from gpudeck.services.engine.systemd.bus import Bus
 from gpudeck.services.engine.systemd.connection import CALL_SECONDS, Connection
@@ -17,6 +18,7 @@ from gpudeck.services.engine.unit_text import text_of, unit_lines
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.command import argv, environment
 from gpudeck.services.plan.naming import checked_name
+from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.text import printable
 
@@ -34,12 +36,13 @@ class Installing:
         unit = self._roster.unit(checked_name(spec.name))
         scope = self._roster.scope
         path = files.unit_folder(scope) / unit
+        keys = str(files.secrets_file(scope, unit))
         lines = unit_lines(
             spec,
             argv=_absolute(argv(spec)),
             environment=environment(spec),
             scope=scope,
-            secrets_file=str(files.secrets_file(scope, unit)),
+            secrets_file=keys,
             user=self._user,
             systemd_version=self._version(),
         )
@@ -49,12 +52,14 @@ class Installing:
             raise UnitTakenError(why_not_loaded(unit, facts, scope) or "")
         standing = str(path) if path.is_symlink() or path.exists() else facts["FragmentPath"]
         if not standing:
-            return UnitPreview(str(path), text, reasons=reasons)
+            return UnitPreview(str(path), text, reasons=reasons, secrets_file=keys)
         written_here = self._roster.authors.spec(standing, spec.name) is not None
         ours = standing == str(path) and not path.is_symlink() and written_here
-        return UnitPreview(standing, text, existing=files.read(standing) or "", managed=ours, reasons=reasons)
+        return UnitPreview(
+            standing, text, existing=files.read(standing) or "", managed=ours, reasons=reasons, secrets_file=keys
+        )
 
-    def install(self, spec: EngineSpec, *, enable: bool) -> None:
+    def install(self, spec: EngineSpec, *, enable: bool, secrets: Secrets) -> None:
         unit = self._roster.unit(spec.name)
         preview = self.preview(spec)
         if not preview.managed:
@@ -62,6 +67,8 @@ class Installing:
                 f"{unit} is there already and was not written by gpudeck ({preview.path}): "
                 "give the engine another name, or remove that unit."
             )
+        if secrets:
+            self._write_secrets(Path(preview.secrets_file), secrets)
         if not preview.unchanged:
             files.write(Path(preview.path), preview.text)
         if enable:
@@ -84,8 +91,16 @@ class Installing:
         self._orders.stop(unit)
         self._orders.disable(unit)
         files.delete(path)
+        files.delete(files.secrets_file(self._roster.scope, unit))
         self._orders.reload()
         self._orders.reset(unit)
+
+    def _write_secrets(self, path: Path, secrets: Secrets) -> None:
+        text = secrets_file.changed_text(path, secrets)
+        if text is None:
+            files.delete(path)
+        else:
+            files.write(path, text, secrets_file.MODE)
 
     def _version(self) -> int:
         def ask(connection: Connection) -> str:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from gi.repository import GLib
 
+from gpudeck.services.engine import secrets_file
 from gpudeck.services.engine.journal import JournalFollower, JournalQuery, Run
 from gpudeck.services.engine.starts.in_journal import starts_of
+from gpudeck.services.engine.systemd import files
 from gpudeck.services.engine.systemd.bus import Bus
 from gpudeck.services.engine.systemd.connection import CALL_SECONDS, Connection
 from gpudeck.services.engine.systemd.errors import remote_name
@@ -16,7 +18,8 @@ from gpudeck.services.engine.systemd.installing import Installing
 from gpudeck.services.engine.systemd.jobs import Jobs
 from gpudeck.services.engine.systemd.orders import Orders
 from gpudeck.services.engine.systemd.roster import Roster
-from gpudeck.services.engine.types import LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
+from gpudeck.services.engine.types import NO_SECRETS, LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
+from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineSpec
 
 _LINGER = "/var/lib/systemd/linger"  # where logind keeps note of it, in a file of each user's name
@@ -78,8 +81,14 @@ class SystemdRunner:
     def preview(self, spec: EngineSpec) -> UnitPreview:
         return self._installing.preview(spec)
 
-    def install(self, spec: EngineSpec, *, enable: bool = False) -> None:
-        self._installing.install(spec, enable=enable)
+    def install(self, spec: EngineSpec, *, enable: bool = False, secrets: Secrets = NO_SECRETS) -> None:
+        self._installing.install(spec, enable=enable, secrets=secrets)
+
+    def api_key(self, name: str) -> str | None:
+        unit = self._roster.unit(name)
+        return secrets_file.api_key(
+            self._roster.facts(unit).get("MainPID") or None, files.secrets_file(self.scope, unit)
+        )
 
     def remove(self, name: str) -> None:
         self._installing.remove(name)
