@@ -37,6 +37,7 @@ GROUPS = {
         "logs": "the log of an engine",
         "diagnose": "what went wrong in a log, and the way out",
         "chat": "a test prompt, streamed",
+        "check": "canned prompts, and whether every card did its part meanwhile",
         "remove": "stop an engine and delete its unit",
     },
     "setting up": {

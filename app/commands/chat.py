@@ -8,9 +8,9 @@ from contextlib import aclosing
 from typing import TextIO
 
 from gpudeck.app.chat_desk import told
-from gpudeck.app.commands.common import POSITIVE, known_engine, runner_for, told_command
+from gpudeck.app.commands.common import POSITIVE, runner_for
+from gpudeck.app.commands.reaching import is_url, reached
 from gpudeck.services.errors import OperatorError
-from gpudeck.services.http.address import Address
 from gpudeck.services.http.client import VllmClient
 from gpudeck.services.http.events import Done, Message, ReasoningDelta, TextDelta
 from gpudeck.services.text import printable
@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """The answer goes to standard output, reasoning and figures to standard error."""
-    url = args.target if "://" in args.target else _url_of(args)
+    url = args.target if is_url(args.target) else _url_of(args)
     messages = [Message("system", args.system)] if args.system else []
     messages.append(Message("user", _prompt(args)))
     asyncio.run(_talk(url, messages, args))
@@ -65,18 +65,9 @@ async def _talk(url: str, messages: list[Message], args: argparse.Namespace) -> 
 def _url_of(args: argparse.Namespace) -> str:
     runner = runner_for(args)
     try:
-        state = known_engine(runner, args.target)
+        return reached(args, runner, args.target).url
     finally:
         runner.close()
-    if state.spec is None:
-        raise OperatorError(
-            f"{state.name} was not written by gpudeck, so its port is not known: give its address, http://host:port."
-        )
-    if not state.alive:
-        raise OperatorError(
-            f"{state.name} is {state.active}: start it with `{told_command(args, f'start {state.name}')}`."
-        )
-    return Address.of_engine(state.spec.options.host, state.spec.options.port).url
 
 
 def _prompt(args: argparse.Namespace) -> str:
