@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gpudeck.services.engine import secrets_file
+from gpudeck.services.engine.drift import Drift
 from gpudeck.services.engine.embedded_state import unit_state
 from gpudeck.services.engine.embedded_watch import Watcher
 from gpudeck.services.engine.enginedir import RUN_VARIABLE, Command, EngineDirectory, write
@@ -107,6 +108,11 @@ class EmbeddedRunner:
         run = files.run()
         running = run is not None and run.boot == boot_id() and run.main.alive
         return secrets_file.api_key(run.main.pid if run is not None and running else None, files.secrets)
+    def drift(self, name: str) -> tuple[Drift, ...]:  # noqa: ARG002, what runs here always is what was installed
+        return ()
+
+    def reload(self, name: str) -> None:
+        """Nothing holds a copy of what was installed."""
 
     def start(self, name: str) -> None:
         files = self._installed(name)

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Protocol
 
 from gpudeck.services.plan.secrets import Secrets
+from gpudeck.services.engine.drift import Drift
 from gpudeck.services.plan.types import EngineSpec
 
 NO_SECRETS = Secrets()
@@ -126,6 +127,14 @@ class Runner(Protocol):
 
     def api_key(self, name: str) -> str | None:
         """The key that gpudeck's own requests to the engine need; None where it has none, or none we may read."""
+        ...
+
+    def drift(self, name: str) -> tuple[Drift, ...]:
+        """Where the unit's file, what is loaded of it and what runs are not the same."""
+        ...
+
+    def reload(self, name: str) -> None:
+        """Have units read anew by whoever holds this engine's: changes on disk then count."""
         ...
 
     def start(self, name: str) -> None:

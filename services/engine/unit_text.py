@@ -4,6 +4,7 @@ Pure: no file is read or written here.  Directives and their syntax: systemd.uni
 systemd.exec(5), systemd.kill(5), systemd.syntax(7).
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -17,6 +18,7 @@ from gpudeck.services.plan.types import EngineSpec
 
 SECTION = "X-Gpudeck"  # systemd skips sections whose names begin with X-
 _KEY = "Spec="
+_SUM = "Sum="
 
 STOP_SECONDS = 60  # a vLLM that streams needed more than 40 s after SIGTERM
 _DRAIN_MARGIN = 30  # what vLLM needs beyond its own --shutdown-timeout
@@ -78,7 +80,7 @@ def unit_lines(
 ) -> tuple[UnitLine, ...]:
     """The lines of `unit_text`, each with what it is for."""
     refuse_exposed(argv, environment, secrets_file)
-    return (
+    lines = (
         UnitLine(f"# Written by gpudeck for the engine {spec.name}, and written anew as a whole when that changes."),
         UnitLine("# What is to last belongs into a drop-in: systemctl edit."),
         UnitLine(""),
@@ -91,6 +93,19 @@ def unit_lines(
         UnitLine(f"[{SECTION}]", "systemd skips this section: it is how gpudeck knows its own unit again."),
         UnitLine(_KEY + spec_json.dumps(spec), "The plan that this unit was made from."),
     )
+    return (*lines, UnitLine(_SUM + _sum(text_of(lines)), "Of all above: tells an edit by hand."))
+
+
+def edited(text: str) -> bool:
+    """Whether a unit that gpudeck wrote has been changed since; False for others' units."""
+    if spec_of(text) is None:
+        return False
+    head, found, last = text.rpartition(f"\n{_SUM}")
+    return not found or last.rstrip("\n") != _sum(f"{head}\n")
+
+
+def _sum(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def spec_of(text: str) -> EngineSpec | None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
+from gpudeck.services.engine.drift import Drift
 from gpudeck.services.engine.systemd.manager import SystemdRunner
 from gpudeck.services.engine.types import NO_SECRETS, LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
 from gpudeck.services.errors import OperatorError
@@ -39,6 +40,14 @@ class Beside:
     def api_key(self, name: str) -> str | None:
         runner, bare = self._of(name)
         return runner.api_key(bare)
+
+    def drift(self, name: str) -> tuple[Drift, ...]:
+        runner, bare = self._of(name)
+        return runner.drift(bare)
+
+    def reload(self, name: str) -> None:
+        runner, bare = self._of(name)
+        runner.reload(bare)
 
     def start(self, name: str) -> None:
         runner, bare = self._of(name)

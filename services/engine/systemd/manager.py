@@ -8,11 +8,13 @@ from pathlib import Path
 from gi.repository import GLib
 
 from gpudeck.services.engine import secrets_file
+from gpudeck.services.engine.drift import Drift
 from gpudeck.services.engine.journal import JournalFollower, JournalQuery, Run
 from gpudeck.services.engine.starts.in_journal import starts_of
 from gpudeck.services.engine.systemd import files
 from gpudeck.services.engine.systemd.bus import Bus
 from gpudeck.services.engine.systemd.connection import CALL_SECONDS, Connection
+from gpudeck.services.engine.systemd.drifting import Drifting
 from gpudeck.services.engine.systemd.errors import remote_name
 from gpudeck.services.engine.systemd.installing import Installing
 from gpudeck.services.engine.systemd.jobs import Jobs
@@ -41,6 +43,7 @@ class SystemdRunner:
         self._roster.bus = self._bus
         self._orders = Orders(self._bus, self._jobs, self._roster)
         self._installing = Installing(self._bus, self._roster, self._orders, user)
+        self._drifting = Drifting(self._roster, self._installing)
 
     @property
     def description(self) -> str:
@@ -92,6 +95,12 @@ class SystemdRunner:
 
     def remove(self, name: str) -> None:
         self._installing.remove(name)
+
+    def drift(self, name: str) -> tuple[Drift, ...]:
+        return self._drifting.of(name)
+
+    def reload(self, name: str) -> None:  # noqa: ARG002, one systemd reads all of its units at once
+        self._orders.reload()
 
     # Lifecycle
 
