@@ -6,6 +6,8 @@ from gpudeck.app.commands import unit
 from gpudeck.app.commands.common import runner_for, told_command
 from gpudeck.app.commands.confirm import confirmed
 from gpudeck.app.commands.keys import secrets_from
+from gpudeck.app.commands.reloading import risk_of_reload
+from gpudeck.services.engine.unit_text import edited
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
 from gpudeck.services.text import printable
@@ -43,7 +45,10 @@ def run(args: argparse.Namespace) -> int:
         print(unit.difference(preview) if preview.existing else preview.text)
         enabling = " and has it started at every boot" if args.enable else ""
         keys = f", and {' and '.join(secrets.names)} into {preview.secrets_file} (mode 0600)" if secrets else ""
-        if not confirmed(f"This writes {preview.path}{enabling}{keys}.", yes=args.yes):
+        if preview.existing is not None and edited(preview.existing):
+            print("It was edited by hand since gpudeck wrote it; what the diff takes out is lost.")
+        told = f"This writes {preview.path}{enabling}{keys}. {risk_of_reload(args, runner.scope)}".rstrip()
+        if not confirmed(told, yes=args.yes):
             return 1
         runner.install(spec, enable=args.enable, secrets=secrets)
         print(f"Installed.  Start it with: {told_command(args, f'start {spec.name}')}")

@@ -9,6 +9,7 @@ from textwrap import shorten
 
 from gpudeck.app import places
 from gpudeck.app.commands.common import known_engine, print_json, runner_for, told_command
+from gpudeck.app.commands.drifted import drift_lines
 from gpudeck.app.commands.engines import document, is_ready, shape
 from gpudeck.app.commands.waiting import what_next
 from gpudeck.services.engine.ending import status_words
@@ -45,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
             why = _why(runner, state)
         elif not args.json and state.runs:
             how = _how_far(runner, state)
+        drifted = drift_lines(runner.drift(state.name)) if not args.json else []
     finally:
         runner.close()
     if args.json:
@@ -62,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
             print(f"  model   {printable(state.spec.model)}")
             print(f"  shape   {shape(state)} on cards {', '.join(map(str, state.spec.placement.gpus))}")
             print(f"  port    {state.spec.options.port}")
-        for line in (*how, *why):
+        for line in (*how, *why, *drifted):
             print(line)
         if following := what_next(state, partial(told_command, args)):
             print(f"  next    {following}")

@@ -108,6 +108,7 @@ class EmbeddedRunner:
         run = files.run()
         running = run is not None and run.boot == boot_id() and run.main.alive
         return secrets_file.api_key(run.main.pid if run is not None and running else None, files.secrets)
+
     def drift(self, name: str) -> tuple[Drift, ...]:  # noqa: ARG002, what runs here always is what was installed
         return ()
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.engine.drift import Drift
+from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineSpec
 
 NO_SECRETS = Secrets()
