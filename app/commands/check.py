@@ -24,6 +24,7 @@ from gpudeck.services.check.run import Check, Local, present_log
 from gpudeck.services.check.types import Item, Outcome, passed
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.http.client import VllmClient
+from gpudeck.services.plan.secrets import API_KEY
 from gpudeck.services.text import printable
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.epilog = (
         "0: nothing failed; 1: something did.  Notes and what could not be looked at are no failures.  "
-        "An engine that wants an API key is given the one in VLLM_API_KEY."
+        "An engine of this box gets its own API key where that can be read, others the one in VLLM_API_KEY."
     )
 
 
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     if url is not None:
         if args.restart:
             raise OperatorError("--restart is for engines of this machine: give its name.")
-        return _told(args, url, *asyncio.run(_checked(url, None, show)))
+        return _told(args, url, *asyncio.run(_checked(url, os.environ.get(API_KEY), None, show)))
     runner = runner_for(args)
     try:
         steps: list[Item] = []
@@ -133,16 +134,18 @@ def _check_here(
         sampler = Sampler(box_source(args), deliver, _INTERVAL_S, demand=Demand.NOTHING)
         sampler.start()
     try:
-        return asyncio.run(_checked(engine.url, local, show))
+        return asyncio.run(_checked(engine.url, engine.key, local, show))
     finally:
         if sampler is not None:
             sampler.stop()
 
 
-async def _checked(url: str, local: Local | None, show: Callable[[Item], None]) -> tuple[tuple[Item, ...], str]:
+async def _checked(
+    url: str, key: str | None, local: Local | None, show: Callable[[Item], None]
+) -> tuple[tuple[Item, ...], str]:
     """The list, and the model that was asked."""
     items = []
-    async with VllmClient(url, os.environ.get("VLLM_API_KEY")) as client:
+    async with VllmClient(url, key) as client:
         run = Check(client, local)
         async for item in run.items():
             show(item)

@@ -134,6 +134,9 @@ def add_spec_options(parser: argparse.ArgumentParser) -> None:
     engine.add_argument("--load-format")
     engine.add_argument("--enforce-eager", action="store_true")
     parser.add_argument(
+        "--user-account", metavar="NAME", help="the account that its unit runs as, at system scope (default: root)"
+    )
+    parser.add_argument(
         "--vllm-version",
         type=_version,
         metavar="V",
@@ -188,6 +191,8 @@ def spec_from(args: argparse.Namespace, model: "ModelFacts", placement: Placemen
         program=program.words,
         environment=program.environment,
         shared_gpus=_cards("--share", args.share) if args.share else (),
+        user=args.user_account,
+        quiet=program.quiet,
     )
 
 

@@ -7,6 +7,7 @@ from gpudeck.app.commands.common import runner_for, told_command
 from gpudeck.app.commands.confirm import confirmed
 from gpudeck.app.commands.keys import secrets_from
 from gpudeck.app.commands.reloading import risk_of_reload
+from gpudeck.services.engine.types import Scope
 from gpudeck.services.engine.unit_text import edited
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
@@ -42,6 +43,10 @@ def run(args: argparse.Namespace) -> int:
             raise OperatorError(
                 f"{preview.path} is there already and was not written by gpudeck: give the engine another --name."
             )
+        if args.user_account and runner.scope is not Scope.SYSTEM:
+            raise OperatorError("--user-account is for the system's units: leave it out, or run gpudeck as root.")
+        if not spec.user and runner.scope is Scope.SYSTEM and not args.demo:
+            print("It runs as root: --user-account NAME gives it an account of its own.")
         print(unit.difference(preview) if preview.existing else preview.text)
         enabling = " and has it started at every boot" if args.enable else ""
         keys = f", and {' and '.join(secrets.names)} into {preview.secrets_file} (mode 0600)" if secrets else ""

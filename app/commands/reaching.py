@@ -1,8 +1,9 @@
 """Engines that a command talks to: by their name here, or by the address of one anywhere."""
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from gpudeck.app.access import key_for
 from gpudeck.app.commands.common import known_engine, told_command
 from gpudeck.services.engine.types import Runner, UnitState
 from gpudeck.services.errors import OperatorError
@@ -17,6 +18,7 @@ class Reached:
     state: UnitState
     spec: EngineSpec
     url: str
+    key: str | None = field(repr=False)  # the API key that its requests need
 
 
 def is_url(target: str) -> bool:
@@ -46,4 +48,4 @@ def reached(args: argparse.Namespace, runner: Runner, name: str | None) -> Reach
             f"{state.name} is {state.active}: start it with `{told_command(args, f'start {state.name}')}`."
         )
     options = state.spec.options
-    return Reached(state, state.spec, Address.of_engine(options.host, options.port).url)
+    return Reached(state, state.spec, Address.of_engine(options.host, options.port).url, key_for(runner, state.name))

@@ -27,13 +27,13 @@ def corrected_text(review: Review, scope: Scope) -> str | None:
     if not spec.program[0].startswith("/"):
         spec = replace(spec, program=(_ENV, *spec.program))
     user = review.adopted.user
+    spec = replace(spec, user=None if user in ("root", "0") or scope is Scope.USER else user)
     return unit_text(
         spec,
         argv=argv(spec),
         environment=environment(spec),
         scope=scope,
         secrets_file=str(secrets_file(scope, f"vllm-{spec.name}.service")),
-        user=None if user in ("root", "0") or scope is Scope.USER else user,
     )
 
 

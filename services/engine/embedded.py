@@ -103,6 +103,11 @@ class EmbeddedRunner:
                 write(files.command, text)
         self._watcher.wake()
 
+    def keep_secrets(self, name: str, secrets: Secrets) -> None:
+        files = self._installed(name)
+        with self._told(name), holding(files.lock, name):
+            self._write_secrets(files, secrets)
+
     def api_key(self, name: str) -> str | None:
         files = self._files(name)
         run = files.run()

@@ -125,6 +125,10 @@ class Runner(Protocol):
         """
         ...
 
+    def keep_secrets(self, name: str, secrets: Secrets) -> None:
+        """Write keys of an engine that gpudeck installed; it reads them when it starts the next time."""
+        ...
+
     def api_key(self, name: str) -> str | None:
         """The key that gpudeck's own requests to the engine need; None where it has none, or none we may read."""
         ...

@@ -37,6 +37,10 @@ class Beside:
     def install(self, spec: EngineSpec, *, enable: bool = False, secrets: Secrets = NO_SECRETS) -> None:
         self.own.install(spec, enable=enable, secrets=secrets)
 
+    def keep_secrets(self, name: str, secrets: Secrets) -> None:
+        runner, bare = self._of(name)
+        runner.keep_secrets(bare, secrets)
+
     def api_key(self, name: str) -> str | None:
         runner, bare = self._of(name)
         return runner.api_key(bare)

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from gpudeck.services.engine import secrets_file
+from gpudeck.services.engine.account import check_account
 from gpudeck.services.engine.systemd import files
 from gpudeck.services.engine.systemd.bus import Bus
 from gpudeck.services.engine.systemd.connection import CALL_SECONDS, Connection
@@ -13,7 +14,7 @@ from gpudeck.services.engine.systemd.errors import JobFailedError, NoRightsError
 from gpudeck.services.engine.systemd.orders import Orders
 from gpudeck.services.engine.systemd.outcome import why_not_loaded
 from gpudeck.services.engine.systemd.roster import Roster
-from gpudeck.services.engine.types import UnitPreview
+from gpudeck.services.engine.types import Scope, UnitPreview
 from gpudeck.services.engine.unit_text import text_of, unit_lines
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.command import argv, environment
@@ -24,13 +25,10 @@ from gpudeck.services.text import printable
 
 
 class Installing:
-    """`user` is whom installed engines run as (system scope; None: root)."""
-
-    def __init__(self, bus: Bus, roster: Roster, orders: Orders, user: str | None) -> None:
+    def __init__(self, bus: Bus, roster: Roster, orders: Orders) -> None:
         self._bus = bus
         self._roster = roster
         self._orders = orders
-        self._user = user
 
     def preview(self, spec: EngineSpec) -> UnitPreview:
         unit = self._roster.unit(checked_name(spec.name))
@@ -43,7 +41,6 @@ class Installing:
             environment=environment(spec),
             scope=scope,
             secrets_file=keys,
-            user=self._user,
             systemd_version=self._version(),
         )
         text, reasons = text_of(lines), tuple(line.why for line in lines)
@@ -67,8 +64,10 @@ class Installing:
                 f"{unit} is there already and was not written by gpudeck ({preview.path}): "
                 "give the engine another name, or remove that unit."
             )
+        if spec.user and self._roster.scope is Scope.SYSTEM:
+            check_account(spec.user, program=_absolute(argv(spec))[0], model=spec.model)
         if secrets:
-            self._write_secrets(Path(preview.secrets_file), secrets)
+            self._write_secrets(unit, secrets)
         if not preview.unchanged:
             files.write(Path(preview.path), preview.text)
         if enable:
@@ -95,7 +94,14 @@ class Installing:
         self._orders.reload()
         self._orders.reset(unit)
 
-    def _write_secrets(self, path: Path, secrets: Secrets) -> None:
+    def keep_secrets(self, name: str, secrets: Secrets) -> None:
+        unit = self._roster.unit(name)
+        if self._roster.authors.spec(str(files.unit_folder(self._roster.scope) / unit), name) is None:
+            raise UnitTakenError(f"{unit} was not written by gpudeck, and reads no key file of gpudeck's.")
+        self._write_secrets(unit, secrets)
+
+    def _write_secrets(self, unit: str, secrets: Secrets) -> None:
+        path = files.secrets_file(self._roster.scope, unit)
         text = secrets_file.changed_text(path, secrets)
         if text is None:
             files.delete(path)

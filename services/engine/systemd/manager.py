@@ -31,18 +31,15 @@ _ALREADY_SUBSCRIBED = "org.freedesktop.systemd1.AlreadySubscribed"
 class SystemdRunner:
     """Runs engines as units `<prefix><name>.service` of the system's systemd, or of the user's own."""
 
-    def __init__(self, scope: Scope, prefix: str = "vllm-", *, user: str | None = None) -> None:
-        """Connects.  `user` is whom installed engines run as (system scope; None: root).
-
-        Raises NoBusError or NoAnswerError where no systemd can be reached.
-        """
+    def __init__(self, scope: Scope, prefix: str = "vllm-") -> None:
+        """Connects.  Raises NoBusError or NoAnswerError where no systemd can be reached."""
         self.scope = scope
         self._jobs = Jobs()
         self._roster = Roster(scope, prefix)
         self._bus = Bus(scope, prepare=self._prepare, on_change=self._bus_changed)
         self._roster.bus = self._bus
         self._orders = Orders(self._bus, self._jobs, self._roster)
-        self._installing = Installing(self._bus, self._roster, self._orders, user)
+        self._installing = Installing(self._bus, self._roster, self._orders)
         self._drifting = Drifting(self._roster, self._installing)
 
     @property
@@ -86,6 +83,9 @@ class SystemdRunner:
 
     def install(self, spec: EngineSpec, *, enable: bool = False, secrets: Secrets = NO_SECRETS) -> None:
         self._installing.install(spec, enable=enable, secrets=secrets)
+
+    def keep_secrets(self, name: str, secrets: Secrets) -> None:
+        self._installing.keep_secrets(name, secrets)
 
     def api_key(self, name: str) -> str | None:
         unit = self._roster.unit(name)

@@ -2,6 +2,7 @@
 
 import configparser
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,8 @@ def text(spec: EngineSpec, **more: object) -> str:
     ("golden", "spec", "more"),
     [
         ("plain.service", PLAIN, {}),
-        ("plain-257.service", PLAIN, {"systemd_version": 257, "user": "vllm"}),
-        ("plain-user.service", PLAIN, {"scope": Scope.USER, "user": "ignored"}),
+        ("plain-257.service", replace(PLAIN, user="vllm", quiet=True), {"systemd_version": 257}),
+        ("plain-user.service", replace(PLAIN, user="ignored"), {"scope": Scope.USER}),
         ("awkward.service", AWKWARD, {}),
     ],
 )
