@@ -33,8 +33,7 @@ class ChatActs(EngineActs):
             pane.clear()
         pane.begin(message.text)
         model = engine.served[0] if engine.served else ""
-        find_key = partial(self.engine_desk.api_key, engine.unit.name)
-        self.turn_worker(_ANSWER, partial(self._chat.ask, url, model, message.text, find_key))
+        self.turn_worker(_ANSWER, partial(self._chat.ask, url, model, message.text))
 
     @on(ChatUnready)
     def _tell_unready(self) -> None:

@@ -12,18 +12,18 @@ from collections.abc import Callable
 
 from textual.message import Message
 
-from gpudeck.app.access import key_for
 from gpudeck.app.feeds import Backlog, Post
 from gpudeck.app.messages import (
     ActBegan,
     ActEnded,
+    LogsArrived,
     PreviewArrived,
     RunnerFailed,
     RunnerOpened,
     UnitChanged,
     UnitsArrived,
 )
-from gpudeck.services.engine.types import LogFollower, LogLine, Runner, Scope, UnitState
+from gpudeck.services.engine.types import LogFollower, LogLine, Runner, UnitState
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.types import EngineSpec
 
@@ -146,19 +146,10 @@ class EngineDesk:
             self._post(RunnerOpened(runner.description))
             self._post(UnitsArrived(units))
 
-    def api_key(self, name: str) -> str | None:
-        """The key for requests to that engine; blocks."""
-        return key_for(self._required(), name)
-
-    @property
-    def scope(self) -> Scope | None:
-        """Where new engines go; None while no runner is open."""
-        return self._runner.scope if self._runner is not None else None
-
     def follow(self, name: str) -> Backlog[LogLine]:
         """Follow the log of the engine's present run from its beginning; what was followed before ends."""
         self.unfollow(name)
-        backlog: Backlog[LogLine] = Backlog()
+        backlog: Backlog[LogLine] = Backlog(lambda: self._post(LogsArrived()))
         self.logs[name] = backlog
         follower = self._required().follow(name, backlog.extend)
         self._followers[name] = follower
@@ -166,7 +157,9 @@ class EngineDesk:
         return backlog
 
     def unfollow(self, name: str) -> None:
-        self.logs.pop(name, None)
+        backlog = self.logs.pop(name, None)
+        if backlog is not None:
+            backlog.close()
         follower = self._followers.pop(name, None)
         if follower is not None:
             # Ending a follower waits for its child process; the screen does not.
@@ -185,6 +178,8 @@ class EngineDesk:
     def close(self) -> None:
         """End followers and the runner's threads; no engine is touched."""
         self._closed.set()
+        for backlog in self.logs.values():
+            backlog.close()
         followers, self._followers = list(self._followers.values()), {}
         enders = [_in_thread("unfollow", follower.stop) for follower in followers]
         if self._runner is not None:

@@ -25,10 +25,11 @@ from gpudeck.app.state import DeckState
 from gpudeck.services.engine.ending import how_it_ended
 from gpudeck.services.engine.listening import answers_itself
 from gpudeck.services.engine.phases import PhaseTracker
-from gpudeck.services.engine.types import LogLine, UnitState
+from gpudeck.services.engine.types import UnitState
 from gpudeck.services.errors import OperatorError
 from gpudeck.widgets.messages import EngineHighlighted, EngineSelected
 
+_LINES_AT_ONCE = 1_000  # some ten milliseconds' work, between two of which keys are answered
 _LAST_WORDS_S = 0.5  # by which an engine's log may come after its end
 
 
@@ -178,14 +179,12 @@ class EngineWatch(StartWatch):
         if name == self.state.selected:
             self.deck.log_pane.clear()
 
-    def drain_logs(self) -> None:
-        """Give the lines that came since the last call to the trackers, and those of the selected engine to the log."""
+    def drain_logs(self) -> bool:
+        """Give lines that came to the trackers, and those of the selected engine to the log; True where more wait."""
         for name, backlog in list(self.engine_desk.logs.items()):
-            lines, dropped = backlog.take()
+            lines = backlog.take(_LINES_AT_ONCE)
             if not lines:
                 continue
-            if dropped:
-                lines = [LogLine(f"[gpudeck: {dropped:,} lines came faster than they could be shown]"), *lines]
             tracker = self._trackers[name]
             changed = False
             for line in lines:
@@ -196,6 +195,7 @@ class EngineWatch(StartWatch):
                 # Both count the lines from the beginning of the follower.
                 why = tracker.standing.decisive
                 self.deck.log_pane.extend(lines, reason=why.number - 1 if why is not None else None)
+        return any(self.engine_desk.logs.values())
 
     async def _wait_ready(self, name: str, run: int) -> None:
         """Ask the engine until it answers; asking a port on which nobody listens yet leaves nothing in its log."""
@@ -212,15 +212,11 @@ class EngineWatch(StartWatch):
             # Another's server may answer there: then this engine never will.
             while not await asyncio.to_thread(answers_itself, info.unit, options.port):
                 await asyncio.sleep(1.0)
-        url = client.address.url
-        refusal = ""
-        try:
-            # The key is looked for only now: before its program runs a process has none.
-            key = await asyncio.to_thread(self.engine_desk.api_key, name)
-            async with client_module.VllmClient(url, key) as client:
+            try:
                 served = await client.models()
-        except OperatorError as error:
-            served, refusal = (), str(error)
+            except OperatorError:
+                # It answers, but not to us: a key guards it.
+                served = ()
         now = self.state.engines.get(name)
         if now is None or now.unit.main_pid != run:
             return
@@ -228,7 +224,7 @@ class EngineWatch(StartWatch):
         self._crashing.discard(name)
         if not (at_once and run in (self._found or ())):
             # One that served before the panel was opened is no news.
-            self.say(f"{name} is ready. {refusal}".rstrip(), "warning" if refusal else "information")
+            self.say(f"{name} is ready.")
         if name in self._trackers and self._trackers[name].answered(None if at_once else time.time()):
             self.change(states.with_engine(self.state, name, standing=self._trackers[name].standing))
         self.start_ended(name, watched=not at_once)

@@ -14,8 +14,7 @@ from textual.message import Message
 Value = TypeVar("Value")
 Post = Callable[[Message], object]
 
-# Log lines held for a screen that is not drawing: more than any terminal shows, little in memory.
-_WAITING_LINES = 20_000
+_WAITING_LINES = 5_000  # log lines between a follower and the screen: a quarter of a second at the pace of a flood
 
 
 class LatestSlot(Generic[Value]):
@@ -40,23 +39,41 @@ class LatestSlot(Generic[Value]):
 
 
 class Backlog(Generic[Value]):
-    """Values in order, of which the oldest are dropped, and counted, while nobody takes them."""
+    """Values in order, of which few are held: who brings more than are taken waits, and drops where it must itself.
 
-    def __init__(self, limit: int = _WAITING_LINES) -> None:
-        self._lock = threading.Lock()
-        self._values: deque[Value] = deque(maxlen=limit)
-        self._dropped = 0
+    `announce` is called, on the bringer's thread, when there are values where there were none.
+    """
+
+    def __init__(self, announce: Callable[[], object], limit: int = _WAITING_LINES) -> None:
+        self._announce = announce
+        self._limit = limit
+        self._values: deque[Value] = deque()
+        self._room = threading.Condition()
+        self._closed = False
 
     def extend(self, values: "list[Value]") -> None:
-        with self._lock:
-            free = (self._values.maxlen or 0) - len(self._values)
-            self._dropped += max(0, len(values) - free)
+        """Add values once there is room; nothing is added to one that is closed."""
+        with self._room:
+            self._room.wait_for(lambda: self._closed or len(self._values) < self._limit)
+            if self._closed or not values:
+                return
+            announced = bool(self._values)
             self._values.extend(values)
+        if not announced:
+            self._announce()
 
-    def take(self) -> "tuple[list[Value], int]":
-        """What has come since the last call, and how many were dropped before them."""
-        with self._lock:
-            values, dropped = list(self._values), self._dropped
-            self._values.clear()
-            self._dropped = 0
-        return values, dropped
+    def take(self, most: int) -> "list[Value]":
+        """The oldest values, at most so many."""
+        with self._room:
+            values = [self._values.popleft() for _ in range(min(most, len(self._values)))]
+            self._room.notify_all()
+        return values
+
+    def close(self) -> None:
+        """Nobody takes any more: let go of who waits."""
+        with self._room:
+            self._closed = True
+            self._room.notify_all()
+
+    def __len__(self) -> int:
+        return len(self._values)

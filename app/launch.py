@@ -3,6 +3,7 @@
 import argparse
 import logging
 
+from gpudeck.app.collector import settle_soon
 from gpudeck.app.terminal import draws_unicode, guard_screen, require_terminal
 
 
@@ -20,5 +21,6 @@ def open_panel(args: argparse.Namespace) -> int:
     guard_screen()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(threadName)s %(message)s")
     panel = Panel(setup)
+    settle_soon()
     panel.run()
     return panel.return_code or 0

@@ -107,6 +107,10 @@ class PreviewArrived(Message):
         super().__init__()
 
 
+class LogsArrived(Message):
+    """Lines of an engine's log wait to be taken."""
+
+
 class StartsArrived(Message):
     """The starts of an engine that its log still holds, newest first."""
 

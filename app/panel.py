@@ -18,7 +18,7 @@ from gpudeck.app.commands.common import scope_from
 from gpudeck.app.deck_app import INTERVAL_S, PanelSetup
 from gpudeck.app.feeds import LatestSlot
 from gpudeck.app.log_acts import LogActs
-from gpudeck.app.messages import BoxArrived, HostArrived
+from gpudeck.app.messages import BoxArrived, HostArrived, LogsArrived
 from gpudeck.app.programs import engine_program, model_roots
 from gpudeck.services.box.sampler import Sampler
 from gpudeck.services.box.source import open_source
@@ -29,6 +29,8 @@ from gpudeck.services.host.sampler import HostSampler, open_host
 from gpudeck.services.host.types import HostReading
 from gpudeck.widgets.chat_input import ChatInput
 from gpudeck.widgets.messages import DemandChanged, HostLooked
+
+_DRAIN_S = 0.05  # between two looks at logs that grow
 
 
 def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
@@ -71,6 +73,7 @@ class Panel(LogActs, ChatActs):
         # The cards show what is always read; whoever shows more asks for it.
         self._sampler = Sampler(setup.source, self._box_slot.put, INTERVAL_S, demand=Demand.NOTHING)
         self._demands: dict[str, Demand] = {}
+        self._draining = False  # whether waiting log lines will be taken
 
         self._host_slot: LatestSlot[HostReading] = LatestSlot(self.post_message, HostArrived)
         self._host_sampler = HostSampler(lambda: open_host(setup.model_roots()), self._host_slot.put)
@@ -92,7 +95,6 @@ class Panel(LogActs, ChatActs):
         self._sampler.start()
         self.deck.host_line.display = self.setup.host
         self.engine_desk.open()
-        self._drain = self.set_interval(0.1, self.drain_logs)
         self.set_interval(1.0, self._tick)
 
     def on_unmount(self) -> None:
@@ -101,13 +103,19 @@ class Panel(LogActs, ChatActs):
         self.ask_desk.cancel()
         self.engine_desk.close()
 
+    @on(LogsArrived)
+    def _logs_arrived(self) -> None:
+        """Take the lines soon, and with them those of the next moment."""
+        if not self._draining:
+            self._draining = True
+            self.set_timer(_DRAIN_S, self._drain)
+
+    def _drain(self) -> None:
+        self._draining = False
+        if self.drain_logs():
+            self._logs_arrived()
+
     def _tick(self) -> None:
-        # Ten looks a second at logs that nobody follows would be a tenth of what the panel costs at rest.
-        if self.engine_desk.following:
-            self._drain.resume()
-        else:
-            self._drain.pause()
-        self.tend_starts(time.time())
         snapshot = self.state.snapshot
         if snapshot is not None and time.time() - snapshot.at <= INTERVAL_S * 2:
             return

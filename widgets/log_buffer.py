@@ -26,6 +26,7 @@ class LogBuffer:
         self._errors: list[int] = []
         self._bytes = 0
         self.first = 0
+        self.left_out = 0  # lines that came too fast to be taken in: they have no number
 
     @property
     def end(self) -> int:
@@ -55,6 +56,7 @@ class LogBuffer:
 
     def extend(self, lines: Sequence[LogLine]) -> None:
         """Take in lines, oldest first, and drop the oldest beyond the bounds."""
+        self.left_out += sum(line.left_out for line in lines)
         surplus = len(lines) - self._max_lines
         if surplus > 0:
             # Numbered, but never held: they would be dropped at once.

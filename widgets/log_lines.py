@@ -16,7 +16,6 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
-from textual.timer import Timer
 
 from gpudeck.services.engine.types import LogLine
 from gpudeck.services.text import printable
@@ -26,8 +25,9 @@ from gpudeck.widgets.log_paint import Palette, paint, with_selection
 from gpudeck.widgets.log_rows import LogRows, width_of, wrapped
 from gpudeck.widgets.log_search import LogSearch
 from gpudeck.widgets.messages import LogChanged
+from gpudeck.widgets.pace import Pace
 
-DRAWS_A_SECOND = 12
+DRAWS_A_SECOND = 15  # with what a busy panel adds, a frame each tenth of a second
 BRIEF_BELOW = 120  # columns
 _STYLES = ("dim", "worker", "warning", "error", "hit", "current")
 
@@ -71,8 +71,8 @@ class LogLines(ScrollView):
         self._drawn_brief = False
         self._colours: Palette | None = None
         self._moving = False
-        self._pending: Timer | None = None
-        self._strips: LRUCache[tuple[int, int | None], list[Strip]] = LRUCache(512)
+        self._pace = Pace(self, 1 / DRAWS_A_SECOND, self._draw)
+        self._strips: LRUCache[tuple[int, int | None], list[Strip]] = LRUCache(128)
 
     def extend(self, lines: Sequence[LogLine]) -> None:
         """Take in lines, oldest first.  Only the thread of the screen may call this."""
@@ -184,14 +184,11 @@ class LogLines(ScrollView):
         return Strip.join([mark, seen.crop(1, width)]) if start and strip.cell_length > 1 else seen
 
     def _draw_soon(self) -> None:
-        if self._pending is None and self.is_attached:
-            self._pending = self.set_timer(1 / DRAWS_A_SECOND, self._draw)
+        if self.is_attached:
+            self._pace.soon()
 
     def _draw(self) -> None:
         """Bring rows, scroll bar and screen up to what the buffer holds."""
-        if self._pending is not None:
-            self._pending.stop()
-            self._pending = None
         gone = self._rows.sync()
         if self.search is not None:
             self.search.sync()
@@ -210,7 +207,7 @@ class LogLines(ScrollView):
     def _resize_content(self) -> None:
         size = Size(self.scrollable_content_region.width if self.wrapping else self._width, self._rows.height)
         if size != self.virtual_size:
-            # Through the reactive a change would lay out the whole screen anew, twelve times a second.
+            # Through the reactive a change would lay out the whole screen anew, many times a second.
             self.set_reactive(LogLines.virtual_size, size)
             self._refresh_scrollbars()
             self._scroll_update(size)

@@ -104,6 +104,7 @@ class LogPane(Vertical):
         self._reason = None
         if self._start:
             self._present.clear(end=0)
+            self._present.left_out = 0
             return
         self._view.clear()
         self._end_search()
@@ -217,6 +218,8 @@ class LogPane(Vertical):
             words.append(f'"{printable(view.search.query)}" {place}')
         if view.wrapping:
             words.append("wrapped")
+        if view.buffer.left_out:
+            words.append(f"{view.buffer.left_out:,} lines came too fast")
         if view.skipped:
             words.append(f"{view.skipped:,} older lines skipped")
         return words

@@ -44,6 +44,7 @@ class LogView(LogLines, can_focus=True):
     def clear(self) -> None:
         """Forget everything: another log begins."""
         self.buffer.clear(end=0)
+        self.buffer.left_out = 0
         self.show_buffer(self.buffer)
 
     def show_buffer(self, buffer: LogBuffer) -> None:
@@ -160,8 +161,7 @@ class LogView(LogLines, can_focus=True):
         keep = self._keep()
         if keep is not None and not keep(number):
             self.set_filter()  # it would not be in view
-        if self._pending is not None:
-            self._draw()
+        self._draw()
         self._seen_end = self.buffer.end if self.following else self._seen_end
         self.following = False
         self.current = number

@@ -1,4 +1,4 @@
-"""The journal of one unit: followed as it grows, and read back.
+"""The journal of one unit, read back; `JournalFollower` follows it as it grows.
 
 `journalctl` is the reader: libsystemd's own interface has no stable Python binding, and a child process can be ended at
 any moment.  The forms of the call were tried on systemd 252 and 257: `-n` with `-f` loses lines of the first burst,
@@ -6,14 +6,12 @@ any moment.  The forms of the call were tried on systemd 252 and 257: `-n` with 
 """
 
 import json
-import logging
 import os
 import subprocess
 import tempfile
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -22,22 +20,14 @@ from gpudeck.services.engine.types import LogLine, Scope
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.text import printable
 
-BATCH = 2_000  # lines handed over at once
-HELD = 50_000  # lines held for a consumer that is slower than the journal; the oldest beyond are dropped and counted
 LONGEST_HISTORY = 200_000
-_CHUNK = 1 << 20
+_LONGEST_LINE = 1 << 16  # characters; only what is written past stdout (sd_journal_send) is longer than 48 KiB
 _READ_SECONDS = 60
 _JOURNALS = ("/var/log/journal", "/run/log/journal")
-_NOTICE = 4  # syslog's warning
-_FIRST_WAIT, _LONGEST_WAIT = 0.2, 5.0
 
 # Which run of the unit an entry is from: the engine's own entries, and systemd's about it at system and at user scope.
 _INVOCATIONS = ("_SYSTEMD_INVOCATION_ID", "INVOCATION_ID", "USER_INVOCATION_ID")
 _FIELDS = ("MESSAGE", "PRIORITY", "_PID", *_INVOCATIONS)
-_EARLY = 5.0  # seconds by which a busy systemd may note the start later than the engine's first words
-
-Deliver = Callable[[list[LogLine]], None]
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +66,14 @@ class JournalQuery:
             return []
         self.refuse_if_unreadable()
         found: deque[LogLine] = deque(maxlen=wanted)
-        of_run = [word for name in _INVOCATIONS for word in ("+", f"{name}={invocation}")][1:] if invocation else []
-        for entry in self.entries(f"--lines={wanted}", *of_run):
+        for entry in self.entries(f"--lines={wanted}", *(_of_run(invocation) if invocation else ())):
             found.extend(lines_of(entry))
         return list(found)
 
     def entries(self, *arguments: str, fields: Sequence[str] = _FIELDS, first_only: bool = False) -> Iterator[bytes]:
         """The entries that are kept now, as journalctl's JSON; raises OperatorError where they can not be read."""
         command = self.command(*arguments, fields=fields)
-        with tempfile.TemporaryFile() as errors, _started(command, errors) as child:
+        with tempfile.TemporaryFile() as errors, started(command, errors) as child:
             # A reader that hangs on a damaged file must not hang the panel.
             patience = threading.Timer(_READ_SECONDS, child.kill)
             patience.start()
@@ -98,7 +87,13 @@ class JournalQuery:
             finally:
                 patience.cancel()
             if child.wait():
-                raise self._unreadable(_last_words(errors))
+                raise self._unreadable(last_words(errors))
+
+    def first_cursor(self, invocation: str) -> str | None:
+        """Where the log of one run begins; None where nothing is kept of it.  Raises OperatorError as `read` does."""
+        first = next(iter(self.entries(*_of_run(invocation), first_only=True)), None)
+        lines = lines_of(first) if first is not None else []
+        return lines[0].cursor if lines else None
 
     def refuse_if_unreadable(self) -> None:
         """Raises OperatorError where this user can not read the unit's entries.
@@ -114,6 +109,11 @@ class JournalQuery:
             f"The journal of {self.unit} can not be read{said}: be root, or have root add you to the group "
             "systemd-journal and log in again."
         )
+
+
+def _of_run(invocation: str) -> tuple[str, ...]:
+    """Matches for the entries of one run, systemd's about it too."""
+    return tuple(word for name in _INVOCATIONS for word in ("+", f"{name}={invocation}"))[1:]
 
 
 def may_read_system_journal() -> bool:
@@ -139,7 +139,13 @@ def lines_of(entry: bytes, run: Run | None = None) -> list[LogLine]:
     if run is not None and not run.holds(fields, at):
         return []
     priority, pid, cursor = _number(fields.get("PRIORITY")), _number(fields.get("_PID")), fields.get("__CURSOR")
-    return [LogLine(line, at, priority, pid, cursor) for line in text.split("\n")]
+    return [LogLine(_bounded(line), at, priority, pid, cursor) for line in text.split("\n")]
+
+
+def _bounded(line: str) -> str:
+    if len(line) <= _LONGEST_LINE:
+        return line
+    return f"{line[:_LONGEST_LINE]} … {len(line) - _LONGEST_LINE:,} more characters"
 
 
 def _text(message: Any) -> str:
@@ -156,137 +162,8 @@ def _number(value: Any) -> int | None:
     return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else None
 
 
-class JournalFollower:
-    """Follows one unit's journal from `since` on: epoch seconds, the line behind which to begin, or what tells the run
-    to begin with (None: from now).
-
-    One thread reads, one delivers.  Delivered batches hold at most BATCH lines; what a slow `deliver` can not take is
-    dropped oldest first, and the gap is told as a line.  When journalctl ends, it goes on from the last cursor.
-    """
-
-    def __init__(
-        self, query: JournalQuery, deliver: Deliver, *, since: float | LogLine | Callable[[], Run | None] | None = None
-    ) -> None:
-        self._query = query
-        self._deliver = deliver
-        self._since = since
-        self._run: Run | None = None
-        self._cursor = since.cursor if isinstance(since, LogLine) else None
-        self._stopping = threading.Event()
-        self._child: subprocess.Popen[bytes] | None = None
-        self._child_lock = threading.Lock()
-        self._news = threading.Condition()
-        self._held: deque[LogLine] = deque()
-        self._dropped = 0
-        self._threads = [
-            threading.Thread(target=self._read, name=f"journal {query.unit}", daemon=True),
-            threading.Thread(target=self._hand_over, name=f"log {query.unit}", daemon=True),
-        ]
-
-    def start(self) -> None:
-        """Raises OperatorError where this user can not read the journal."""
-        self._query.refuse_if_unreadable()
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        with self._child_lock:
-            if self._child is not None:
-                self._child.terminate()
-        with self._news:
-            self._news.notify_all()
-        for thread in self._threads:
-            if thread.ident is not None and thread is not threading.current_thread():
-                thread.join(1)
-
-    # The reading thread
-
-    def _read(self) -> None:
-        began = self._began()
-        wait = _FIRST_WAIT
-        while not self._stopping.is_set():
-            start = f"--after-cursor={self._cursor}" if self._cursor else f"--since=@{began:.6f}"
-            with tempfile.TemporaryFile() as errors:
-                try:
-                    got_some = self._run_child(self._query.command("--follow", "--no-tail", start), errors)
-                    reason = _last_words(errors)
-                except OperatorError as error:
-                    got_some, reason = False, str(error)
-            if self._stopping.is_set():
-                return
-            if got_some or wait == _FIRST_WAIT:
-                self._hold([_notice(f"journalctl ended ({reason or 'without a word'}) and is started again.")])
-            wait = _FIRST_WAIT if got_some else min(wait * 2, _LONGEST_WAIT)
-            self._stopping.wait(wait)
-
-    def _began(self) -> float:
-        if isinstance(self._since, (int, float)):
-            return self._since
-        if isinstance(self._since, LogLine):
-            return self._since.at or time.time()
-        if self._since is not None:
-            try:
-                self._run = self._since()
-            except OperatorError as error:
-                self._hold([_notice(f"the beginning of the run is not known ({error}); the log begins now.")])
-        return time.time() if self._run is None else self._run.noted_at - _EARLY
-
-    def _run_child(self, command: list[str], errors: IO[bytes]) -> bool:
-        """Read one journalctl to its end; returns whether it told anything."""
-        got_some = False
-        with _started(command, errors) as child:
-            with self._child_lock:
-                self._child = child
-                if self._stopping.is_set():
-                    child.terminate()
-            try:
-                for entries in _entries(child):
-                    lines = [line for entry in entries for line in lines_of(entry, self._run)]
-                    if lines:
-                        got_some = True
-                        self._cursor = lines[-1].cursor or self._cursor
-                        self._hold(lines)
-                    if self._stopping.is_set():
-                        break
-            finally:
-                with self._child_lock:
-                    self._child = None
-                child.kill()
-        return got_some
-
-    def _hold(self, lines: list[LogLine]) -> None:
-        with self._news:
-            self._held.extend(lines)
-            while len(self._held) > HELD:
-                self._held.popleft()
-                self._dropped += 1
-            self._news.notify_all()
-
-    # The delivering thread
-
-    def _hand_over(self) -> None:
-        while True:
-            with self._news:
-                self._news.wait_for(lambda: bool(self._held) or self._stopping.is_set())
-                if self._stopping.is_set():
-                    return
-                dropped, self._dropped = self._dropped, 0
-                batch = [self._held.popleft() for _ in range(min(BATCH, len(self._held)))]
-            if dropped:
-                batch.insert(0, _notice(f"{dropped} lines came faster than they could be taken and are left out here."))
-            try:
-                self._deliver(batch)
-            except Exception:
-                # A defect of the consumer's must not end the log.
-                log.exception("a batch of %s", self._query.unit)
-
-
-def _notice(text: str) -> LogLine:
-    return LogLine(f"gpudeck: {text}", time.time(), _NOTICE)
-
-
-def _started(command: list[str], errors: IO[bytes]) -> "subprocess.Popen[bytes]":
+def started(command: list[str], errors: IO[bytes]) -> "subprocess.Popen[bytes]":
+    """journalctl, running, its standard output a pipe.  Raises OperatorError where there is none."""
     try:
         return subprocess.Popen(
             command,
@@ -300,17 +177,8 @@ def _started(command: list[str], errors: IO[bytes]) -> "subprocess.Popen[bytes]"
         raise OperatorError(f"journalctl can not be run ({error.strerror}): install systemd.") from None
 
 
-def _entries(child: "subprocess.Popen[bytes]") -> Iterator[list[bytes]]:
-    """Whole lines of the child's output in the lumps in which they come; an unfinished last one is left out."""
-    assert child.stdout is not None
-    descriptor = child.stdout.fileno()
-    rest = b""
-    while chunk := os.read(descriptor, _CHUNK):
-        *whole, rest = (rest + chunk).split(b"\n")
-        yield whole
-
-
-def _last_words(errors: IO[bytes]) -> str:
+def last_words(errors: IO[bytes]) -> str:
+    """What a program said at its end, made printable; "" for nothing."""
     errors.seek(0)
     said = errors.read(4096).decode("utf-8", "replace").strip().splitlines()
     return printable(said[-1].rstrip(".")) if said else ""

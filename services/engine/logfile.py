@@ -16,7 +16,7 @@ from gpudeck.services.engine.types import LogLine
 _POLL_S = 0.15
 _CHUNK = 1 << 18  # bytes a read
 _MAX_LINE = 48 << 10  # bytes; where journald too splits a line
-_BATCH = 2000  # lines a delivery
+_BATCH = 500  # lines a delivery
 _MAX_BEHIND = 16 << 20  # bytes between reader and end of the file; beyond that lines are passed over and counted
 LONGEST_HISTORY = 200_000  # lines
 _PRIORITIES = {"CRITICAL": 2, "ERROR": 3, "WARNING": 4, "INFO": 6, "DEBUG": 7}  # syslog's
@@ -167,7 +167,13 @@ class FileFollower:
             count += 1
             file.seek(chunk.index(b"\n") + 1 - len(chunk), os.SEEK_CUR)
         self._deliver(
-            [LogLine(f"… {count:,} lines were passed over: the log is longer than can be followed", priority=4)]
+            [
+                LogLine(
+                    f"… {count:,} lines were passed over: the log is longer than can be followed",
+                    priority=4,
+                    left_out=count,
+                )
+            ]
         )
 
     def _send(self, lines: list[bytes], written_at: float) -> None:

@@ -5,11 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from gpudeck.services.engine.drift import Drift
-from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineSpec
-
-NO_SECRETS = Secrets()
 
 
 class Scope(str, Enum):
@@ -64,7 +60,6 @@ class UnitPreview:
     existing: str | None = None  # what stands there now
     managed: bool = True  # False: what stands there was not written by gpudeck, and is never overwritten
     reasons: tuple[str, ...] = ()  # what each line of `text` is for, "" where it says so itself
-    secrets_file: str = ""  # where keys are kept, which an install writes where it is given any
 
     @property
     def unchanged(self) -> bool:
@@ -80,6 +75,7 @@ class LogLine:
     priority: int | None = None  # syslog's: 3 error, 4 warning, 6 information
     pid: int | None = None
     cursor: str | None = None  # where to resume
+    left_out: int = 0  # so many lines are missing here, which this one, gpudeck's own, tells
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,27 +114,8 @@ class Runner(Protocol):
 
     def preview(self, spec: EngineSpec) -> UnitPreview: ...
 
-    def install(self, spec: EngineSpec, *, enable: bool = False, secrets: Secrets = NO_SECRETS) -> None:
-        """Write the unit atomically and have it loaded.  Refuses a unit that gpudeck did not write.
-
-        `secrets` go into a file of mode 0600 that the engine reads when it starts, never into the unit.
-        """
-        ...
-
-    def keep_secrets(self, name: str, secrets: Secrets) -> None:
-        """Write keys of an engine that gpudeck installed; it reads them when it starts the next time."""
-        ...
-
-    def api_key(self, name: str) -> str | None:
-        """The key that gpudeck's own requests to the engine need; None where it has none, or none we may read."""
-        ...
-
-    def drift(self, name: str) -> tuple[Drift, ...]:
-        """Where the unit's file, what is loaded of it and what runs are not the same."""
-        ...
-
-    def reload(self, name: str) -> None:
-        """Have units read anew by whoever holds this engine's: changes on disk then count."""
+    def install(self, spec: EngineSpec, *, enable: bool = False) -> None:
+        """Write the unit atomically and have it loaded.  Refuses a unit that gpudeck did not write."""
         ...
 
     def start(self, name: str) -> None:
@@ -152,7 +129,7 @@ class Runner(Protocol):
     def restart(self, name: str) -> None: ...
 
     def remove(self, name: str) -> None:
-        """Stop it if it runs, and delete its unit and its keys."""
+        """Stop it if it runs, and delete its unit."""
         ...
 
     def state(self, name: str) -> UnitState | None: ...

@@ -12,6 +12,7 @@ from gpudeck.app.engine_desk import NO_RUNNER, EngineDesk
 from gpudeck.app.messages import (
     ActBegan,
     ActEnded,
+    LogsArrived,
     PreviewArrived,
     RunnerFailed,
     RunnerOpened,
@@ -19,7 +20,7 @@ from gpudeck.app.messages import (
     UnitsArrived,
 )
 from gpudeck.services.engine import choose
-from gpudeck.services.engine.types import LogLine, Runner
+from gpudeck.services.engine.types import Runner
 from gpudeck.services.errors import OperatorError
 from tests.rigs.small_engines import engine, until
 
@@ -105,9 +106,9 @@ def test_an_act_is_told_from_its_beginning_to_its_end(desk: EngineDesk, posted: 
     posted.wait(UnitChanged, lambda message: message.unit.active == "active")
     backlog = desk.follow("runs")
     assert desk.following == {"runs"}
-    lines: list[LogLine] = []
-    until("its log does not come", lambda: lines.extend(backlog.take()[0]) or len(lines) >= 2)  # type: ignore[func-returns-value]
-    assert [line.text for line in lines[:2]] == ["one", "two"]
+    posted.wait(LogsArrived)
+    until("its log does not come", lambda: len(backlog) >= 2)
+    assert [line.text for line in backlog.take(2)] == ["one", "two"]
     desk.unfollow("runs")
     assert desk.following == set()
     desk.remove_all(["runs", "nobody"])

@@ -21,20 +21,24 @@ def test_only_the_newest_value_is_kept_and_announced_once() -> None:
     assert slot.take() == 60
 
 
-def test_a_backlog_keeps_order_and_counts_what_it_drops() -> None:
-    backlog: Backlog[int] = Backlog(limit=5)
+def test_a_backlog_keeps_order_and_announces_the_first_only() -> None:
+    announced: list[int] = []
+    backlog: Backlog[int] = Backlog(lambda: announced.append(len(backlog)))
+    backlog.extend([])
     backlog.extend([1, 2, 3])
-    assert backlog.take() == ([1, 2, 3], 0)
-    assert backlog.take() == ([], 0)
-    backlog.extend([1, 2, 3, 4])
-    backlog.extend([5, 6, 7])
-    assert backlog.take() == ([3, 4, 5, 6, 7], 2)
-    backlog.extend(list(range(12)))
-    assert backlog.take() == ([7, 8, 9, 10, 11], 7)
+    backlog.extend([4])
+    assert announced == [3]
+    assert backlog.take(2) == [1, 2]
+    backlog.extend([5])
+    assert announced == [3]
+    assert backlog.take(9) == [3, 4, 5]
+    assert backlog.take(9) == []
+    backlog.extend([6])
+    assert announced == [3, 1]
 
 
-def test_nothing_is_lost_between_two_threads() -> None:
-    backlog: Backlog[int] = Backlog()
+def test_who_brings_more_than_is_taken_waits_and_nothing_is_lost() -> None:
+    backlog: Backlog[int] = Backlog(lambda: None, limit=50)
     taken: list[int] = []
 
     def fill() -> None:
@@ -43,8 +47,19 @@ def test_nothing_is_lost_between_two_threads() -> None:
 
     writer = threading.Thread(target=fill)
     writer.start()
-    while writer.is_alive():
-        taken += backlog.take()[0]
+    while len(taken) < 9000:
+        assert len(backlog) < 60
+        taken += backlog.take(7)
     writer.join()
-    taken += backlog.take()[0]
     assert taken == list(range(9000))
+
+
+def test_one_that_is_closed_lets_go_of_who_waits() -> None:
+    backlog: Backlog[int] = Backlog(lambda: None, limit=2)
+    backlog.extend([1, 2])
+    writer = threading.Thread(target=backlog.extend, args=([3],))
+    writer.start()
+    backlog.close()
+    writer.join(10)
+    assert not writer.is_alive()
+    assert backlog.take(9) == [1, 2]

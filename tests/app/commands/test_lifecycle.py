@@ -151,9 +151,6 @@ class Waiting:
     def history(self, name: str, lines: int | None = None) -> list[object]:
         return []
 
-    def drift(self, name: str) -> tuple[object, ...]:
-        return ()
-
     def close(self) -> None:
         pass
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpudeck.services.engine import journal
-from gpudeck.services.engine.journal import BATCH, JournalFollower, JournalQuery, Run, lines_of
+from gpudeck.services.engine import journal_follower
+from gpudeck.services.engine.journal import JournalQuery, Run, lines_of
+from gpudeck.services.engine.journal_follower import BATCH, JournalFollower
 from gpudeck.services.engine.types import LogLine, Scope
 from gpudeck.services.errors import OperatorError
 from tests.rigs.small_engines import Lines, until
@@ -105,7 +106,7 @@ def test_a_flood_arrives_whole_at_a_consumer_that_takes_it(fake_journalctl: Path
 def test_what_a_slow_consumer_can_not_take_is_dropped_and_counted(
     fake_journalctl: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "HELD", 5_000)
+    monkeypatch.setattr(journal_follower, "HELD", 5_000)
     become(fake_journalctl, FLOOD.format(total=60_000))
     go_on, lines = threading.Event(), Lines()
 
@@ -155,7 +156,7 @@ sys.exit("it broke.")
 
 
 def test_a_child_that_never_speaks_is_told_once(fake_journalctl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(journal_follower, "_FIRST_WAIT", 0.01)
     count = fake_journalctl.with_name("count")
     become(fake_journalctl, f"open({str(count)!r}, 'a').write('x'); sys.exit('no.')")
     lines = Lines()
@@ -194,3 +195,87 @@ def test_stopping_leaves_no_thread_and_no_child(fake_journalctl: Path) -> None:
 
 def test_stopping_a_follower_that_never_started() -> None:
     JournalFollower(JournalQuery("x.service", Scope.USER), Lines()).stop()
+
+
+def test_a_run_is_followed_from_its_first_entry_however_the_clock_jumped(fake_journalctl: Path) -> None:
+    """Its entries are an hour older than what systemd noted as its start, and than those of the run before."""
+    become(
+        fake_journalctl,
+        """
+def entry(number, second, invocation):
+    shape = '{"MESSAGE":"line %d","__REALTIME_TIMESTAMP":"%d000000","__CURSOR":"c%d","_SYSTEMD_INVOCATION_ID":"%s"}'
+    return shape % (number, second, number, invocation)
+log = [entry(0, 9000, "a" * 32), entry(1, 5400, "b" * 32), entry(2, 5401, "b" * 32), entry(3, 1200, "d" * 32)]
+own = [line for line in log if "b" * 32 in line]
+if "--follow" not in sys.argv:
+    assert "_SYSTEMD_INVOCATION_ID=" + "b" * 32 in sys.argv
+    print("\\n".join(own))
+    sys.exit(0)
+begin = [word.removeprefix("--cursor=c") for word in sys.argv if word.startswith("--cursor=")]
+print("\\n".join(log[int(begin[0]) if begin else 0:]), flush=True)
+time.sleep(1000)
+""",
+    )
+    lines = Lines()
+    run = Run(noted_at=9000.0, invocation="b" * 32)
+    follower = JournalFollower(JournalQuery("x.service", Scope.USER), lines, since=lambda: run)
+    follower.start()
+    try:
+        until("the run does not arrive", lambda: len(lines.texts) >= 3)
+    finally:
+        follower.stop()
+    assert lines.texts == ["line 1", "line 2", "line 3"]
+    assert [line.at for line in lines.lines] == [5400.0, 5401.0, 1200.0]
+
+
+def test_an_entry_without_end_is_left_out_and_counted(fake_journalctl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_follower, "LONGEST_ENTRY", 100_000)
+    become(
+        fake_journalctl,
+        """
+shape = '{"MESSAGE":"%s","__REALTIME_TIMESTAMP":"1","__CURSOR":"c1"}\\n'
+sys.stdout.write(shape % "before" + shape % ("x" * 90_000) + shape % ("y" * 5_000_000) + shape % "after")
+sys.stdout.flush()
+time.sleep(1000)
+""",
+    )
+    lines = Lines()
+    follower = JournalFollower(JournalQuery("x.service", Scope.USER), lines, since=0.0)
+    follower.start()
+    try:
+        until("the end does not arrive", lambda: "after" in lines.texts)
+    finally:
+        follower.stop()
+    said = [line for line in lines.lines if not line.left_out]
+    assert [line.text[:6] for line in said] == ["before", "xxxxxx", "after"]
+    assert said[1].text.endswith(f" … {90_000 - (1 << 16):,} more characters")
+    assert sum(line.left_out for line in lines.lines) == 1
+
+
+def test_what_waits_is_bounded_in_bytes_too(fake_journalctl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_follower, "HELD_BYTES", 1_000_000)
+    become(
+        fake_journalctl,
+        """
+for number in range(2_000):
+    print('{"MESSAGE":"line %d %s","__REALTIME_TIMESTAMP":"1","__CURSOR":"c1"}' % (number, "x" * 10_000))
+sys.stdout.flush()
+time.sleep(1000)
+""",
+    )
+    go_on, lines = threading.Event(), Lines()
+
+    def slowly(batch: list[LogLine]) -> None:
+        go_on.wait(20)
+        lines(batch)
+
+    follower = JournalFollower(JournalQuery("x.service", Scope.USER), slowly, since=0.0)
+    follower.start()
+    try:
+        until("not all is read", lambda: follower._dropped >= 2_000 - journal_follower.BATCH - 100)
+        assert sum(len(entry) for entry in follower._held if isinstance(entry, bytes)) <= 1_000_000
+        go_on.set()
+        until("the end does not arrive", lambda: any(text.startswith("line 1999 ") for text in lines.texts))
+    finally:
+        follower.stop()
+    assert sum(1 + line.left_out - bool(line.left_out) for line in lines.lines) == 2_000

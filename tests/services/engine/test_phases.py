@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpudeck.services.engine.phases import Phase, PhaseTracker, Standing
+from gpudeck.services.engine.phases import PATTERNS, WORDS, Phase, PhaseTracker, Standing
 
 LOGS = Path(__file__).parents[2] / "data" / "logs"
 WITH_GRAPHS = [
@@ -143,28 +143,6 @@ def test_a_destructor_that_complains_does_not_fail_the_start() -> None:
     assert tracker.standing.phase is Phase.STARTING
 
 
-def test_a_message_that_begins_a_line_below_its_exception() -> None:
-    """As multiprocessing writes it where a program lacks its guard (seen with vLLM 0.24 on an H200)."""
-    lines = [
-        "Traceback (most recent call last):",
-        '  File "/usr/lib/python3.12/multiprocessing/spawn.py", line 164, in get_preparation_data',
-        "    raise RuntimeError('''",
-        "RuntimeError: ",
-        "        An attempt has been made to start a new process before the",
-        "        current process has finished its bootstrapping phase.",
-        "",
-        "Traceback (most recent call last):",
-        "RuntimeError: Engine core initialization failed. See root cause above.",
-    ]
-    tracker = PhaseTracker()
-    for line in lines:
-        tracker.feed(f"(EngineCore pid=7) {line}" if "root cause" not in line else line)
-    decisive = tracker.standing.decisive
-    assert decisive is not None
-    assert decisive.text == "RuntimeError: An attempt has been made to start a new process before the"
-    assert decisive.number == 4
-
-
 def test_the_next_run_in_the_same_log_begins_anew() -> None:
     tracker = PhaseTracker()
     for name in ("failed-no-weights.log", "healthy-deepseek-eager.log"):
@@ -179,3 +157,25 @@ def test_times_are_those_that_were_given() -> None:
     tracker.feed("(EngineCore pid=1) INFO 12-01 02:07:23 [m.py:1] Loading model from scratch...", 5.0)
     tracker.feed("(EngineCore pid=1) INFO 12-01 02:07:24 [m.py:2] Model loading took 15.0 GiB and 1.3 seconds", 6.5)
     assert tracker.standing.entered == ((Phase.LOADING, 5.0), (Phase.PROFILING, 6.5))
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """What stands between the bars of a pattern that are in no bracket."""
+    found, depth = [""], 0
+    for sign in pattern:
+        depth += (sign in "([") - (sign in ")]")
+        if sign == "|" and depth == 0:
+            found.append("")
+        else:
+            found[-1] += sign
+    return found
+
+
+def test_no_pattern_looks_for_a_line_that_the_words_leave_out() -> None:
+    left_out = [
+        alternative
+        for pattern in PATTERNS
+        for alternative in _alternatives(pattern.pattern.removeprefix("^(").removesuffix(")"))
+        if not any(word in alternative for word in WORDS)
+    ]
+    assert left_out == []

@@ -1,3 +1,0 @@
-"""Simulated engines to be checked."""
-
-from tests.services.simulator.conftest import engines as engines
