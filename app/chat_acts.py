@@ -33,7 +33,8 @@ class ChatActs(EngineActs):
             pane.clear()
         pane.begin(message.text)
         model = engine.served[0] if engine.served else ""
-        self.turn_worker(_ANSWER, partial(self._chat.ask, url, model, message.text))
+        find_key = partial(self.engine_desk.api_key, engine.unit.name)
+        self.turn_worker(_ANSWER, partial(self._chat.ask, url, model, message.text, find_key))
 
     @on(ChatUnready)
     def _tell_unready(self) -> None:

@@ -39,8 +39,8 @@ class ChatDesk:
         self._turns = []
         return True
 
-    async def ask(self, url: str, model: str, text: str) -> None:
-        """Send a message and show the answer as it comes.
+    async def ask(self, url: str, model: str, text: str, find_key: Callable[[], str | None] = lambda: None) -> None:
+        """Send a message and show the answer as it comes; `find_key` may block, and is called on a thread.
 
         Cancelling the task closes the connection, which ends the request in the engine.  What had come stays, on the
         screen and as a turn of the conversation.
@@ -51,7 +51,8 @@ class ChatDesk:
         turns, answer = self._turns, ""
         turns.append(events.Message("user", text))
         try:
-            async with client_module.VllmClient(url) as client, aclosing(client.chat(model, turns)) as stream:
+            key = await asyncio.to_thread(find_key)
+            async with client_module.VllmClient(url, key) as client, aclosing(client.chat(model, turns)) as stream:
                 async for event in stream:
                     if isinstance(event, events.TextDelta):
                         answer += event.text

@@ -34,9 +34,11 @@ GROUPS = {
         "stop": "stop an engine",
         "restart": "restart an engine",
         "status": "the state of an engine",
+        "reload": "have systemd read an engine's unit anew, after it was changed on disk",
         "logs": "the log of an engine",
         "diagnose": "what went wrong in a log, and the way out",
         "chat": "a test prompt, streamed",
+        "check": "canned prompts, and whether every card did its part meanwhile",
         "remove": "stop an engine and delete its unit",
     },
     "setting up": {

@@ -72,6 +72,16 @@ class DeckApp(App[int]):
 
         return LeanDriver
 
+    def _fatal_error(self) -> None:
+        """Report a defect without the values of variables, which Textual would show: a key may be among them."""
+        from rich.segment import Segments
+        from rich.traceback import Traceback
+
+        self.bell()
+        report = Traceback(show_locals=False, width=None)
+        self._exit_renderables.append(Segments(self.console.render(report, self.console.options)))
+        self._close_messages_no_wait()
+
     def on_resize(self) -> None:
         """A terminal of another size shows what it likes until it is drawn anew."""
         self._forget_screen()

@@ -163,7 +163,9 @@ class DraftActs(DeckApp):
 
 def around(state: DeckState, draft: Draft) -> Surroundings:
     """What stands beside a plan, as far as the panel knows it."""
-    return Surroundings(vllm_version=state.program.version, neighbours=state.neighbours(draft))
+    return Surroundings(
+        vllm_version=state.program.version, neighbours=state.neighbours(draft), key_set=draft.secrets.sets_key
+    )
 
 
 def _judgement(state: DeckState, draft: Draft) -> Judgement:

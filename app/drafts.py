@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from gpudeck.app.programs import EngineProgram
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.placing import put_in_pool
+from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
 
 
@@ -19,6 +20,8 @@ class Draft:
     layer_partition: tuple[int, ...] | None = None
     environment: tuple[tuple[str, str], ...] = ()  # variables of this engine alone, beside its program's
     shared_gpus: frozenset[int] = frozenset()  # cards that the operator shares with other engines on purpose
+    user: str | None = None  # the account that its unit is to run as
+    secrets: Secrets = field(default_factory=Secrets, repr=False)  # keys that its next installation writes
     cautious: bool = True  # its options are, or will be, those of a first start (services/plan/preset.py)
     key: int = 0  # tells plans apart while names, models and cards change
 
@@ -37,6 +40,8 @@ class Draft:
             program=program.words,
             environment=(*program.environment, *self.environment),
             shared_gpus=tuple(sorted(self.shared_gpus & frozenset(self.placement.gpus))),
+            user=self.user,
+            quiet=program.quiet,
         )
 
 

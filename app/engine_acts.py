@@ -9,9 +9,10 @@ from gpudeck.app.deck_app import PanelSetup
 from gpudeck.app.messages import PreviewArrived, VllmAnswered
 from gpudeck.app.state import EngineInfo
 from gpudeck.app.stop_acts import StopActs
-from gpudeck.services.engine.types import Runner, UnitPreview
+from gpudeck.services.engine.types import NO_SECRETS, Runner, UnitPreview
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
+from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.rules.asked import finding
 from gpudeck.services.text import printable
@@ -83,6 +84,8 @@ class EngineActs(StopActs):
         running = engine is not None and engine.unit.alive
         if self._viewing_only:
             self.push_screen(self._preview_screen(message.spec, preview, "close"), lambda _: self.ask_desk.cancel())
+        elif self.state.draft.secrets:
+            self._ask_to_install(message.spec, preview, running=running)
         elif preview.unchanged and running:
             self.say(f"{message.spec.name} runs from this very unit; R restarts it, x stops it.")
         elif preview.unchanged:
@@ -92,10 +95,13 @@ class EngineActs(StopActs):
             self._ask_to_install(message.spec, preview, running=running)
 
     def _ask_to_install(self, spec: EngineSpec, preview: UnitPreview, *, running: bool) -> None:
+        secrets = self.state.draft.secrets
+
         def answered(approved: bool | None) -> None:
             self.ask_desk.cancel()
             if approved:
-                self._act(spec.name, "restarting" if running else "starting", spec, install=True)
+                self._act(spec.name, "restarting" if running else "starting", spec, install=True, secrets=secrets)
+                self.draft_changed(secrets=Secrets())
 
         self.push_screen(
             self._preview_screen(spec, preview, "write it and restart" if running else "write it and start"), answered
@@ -114,13 +120,24 @@ class EngineActs(StopActs):
             word = "Asking the installed vLLM whether it accepts this command (some ten seconds)."
             self.ask_desk.ask(spec)
         judgement = self.state.judgement
-        summary = joined(
-            (counted(judgement), *([memory_words(judgement.memory, self.glyphs)] if judgement.memory else ())),
-            self.glyphs.dot,
+        keys = self.state.draft.secrets.names
+        parts = (
+            counted(judgement),
+            *([memory_words(judgement.memory, self.glyphs)] if judgement.memory else ()),
+            *([f"{' and '.join(keys)} into {preview.secrets_file} (mode 0600)"] if keys else ()),
         )
+        summary = joined(parts, self.glyphs.dot)
         return UnitPreviewScreen(preview, judgement.state, summary, act=act, word=word, glyphs=self.glyphs)
 
-    def _act(self, name: str, doing: str, spec: EngineSpec | None, *, install: bool = False) -> None:
+    def _act(
+        self,
+        name: str,
+        doing: str,
+        spec: EngineSpec | None,
+        *,
+        install: bool = False,
+        secrets: Secrets = NO_SECRETS,
+    ) -> None:
         """Start or restart an engine, its unit written first where that was approved."""
 
         known = self.state.engines.get(name)
@@ -132,7 +149,7 @@ class EngineActs(StopActs):
             if ours and spec is not None:
                 _refuse_missing_model(spec.model)
             if install and spec is not None:
-                runner.install(spec)
+                runner.install(spec, secrets=secrets)
             (runner.restart if doing == "restarting" else runner.start)(name)
 
         try:

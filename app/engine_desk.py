@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from textual.message import Message
 
+from gpudeck.app.access import key_for
 from gpudeck.app.feeds import Backlog, Post
 from gpudeck.app.messages import (
     ActBegan,
@@ -23,7 +24,7 @@ from gpudeck.app.messages import (
     UnitChanged,
     UnitsArrived,
 )
-from gpudeck.services.engine.types import LogFollower, LogLine, Runner, UnitState
+from gpudeck.services.engine.types import LogFollower, LogLine, Runner, Scope, UnitState
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.types import EngineSpec
 
@@ -145,6 +146,15 @@ class EngineDesk:
             # Told each time: a runner that failed once is one again.
             self._post(RunnerOpened(runner.description))
             self._post(UnitsArrived(units))
+
+    def api_key(self, name: str) -> str | None:
+        """The key for requests to that engine; blocks."""
+        return key_for(self._required(), name)
+
+    @property
+    def scope(self) -> Scope | None:
+        """Where new engines go; None while no runner is open."""
+        return self._runner.scope if self._runner is not None else None
 
     def follow(self, name: str) -> Backlog[LogLine]:
         """Follow the log of the engine's present run from its beginning; what was followed before ends."""

@@ -212,11 +212,15 @@ class EngineWatch(StartWatch):
             # Another's server may answer there: then this engine never will.
             while not await asyncio.to_thread(answers_itself, info.unit, options.port):
                 await asyncio.sleep(1.0)
-            try:
+        url = client.address.url
+        refusal = ""
+        try:
+            # The key is looked for only now: before its program runs a process has none.
+            key = await asyncio.to_thread(self.engine_desk.api_key, name)
+            async with client_module.VllmClient(url, key) as client:
                 served = await client.models()
-            except OperatorError:
-                # It answers, but not to us: a key guards it.
-                served = ()
+        except OperatorError as error:
+            served, refusal = (), str(error)
         now = self.state.engines.get(name)
         if now is None or now.unit.main_pid != run:
             return
@@ -224,7 +228,7 @@ class EngineWatch(StartWatch):
         self._crashing.discard(name)
         if not (at_once and run in (self._found or ())):
             # One that served before the panel was opened is no news.
-            self.say(f"{name} is ready.")
+            self.say(f"{name} is ready. {refusal}".rstrip(), "warning" if refusal else "information")
         if name in self._trackers and self._trackers[name].answered(None if at_once else time.time()):
             self.change(states.with_engine(self.state, name, standing=self._trackers[name].standing))
         self.start_ended(name, watched=not at_once)

@@ -10,9 +10,11 @@ from gpudeck.app.messages import ModelRead, ModelsWeighed, ShelfSearched
 from gpudeck.app.programs import load_format_of
 from gpudeck.app.what_if_acts import WhatIfActs
 from gpudeck.services.engine.choose import DEMO_PREFIX, PREFIX
+from gpudeck.services.engine.types import Scope
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan import preset
 from gpudeck.services.plan.naming import name_for
+from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.widgets.messages import CardChosen, CardDragged, ModelPicked, PlacementChanged, PlacementPreviewed
 from gpudeck.widgets.model_picker import ModelPicker
@@ -116,7 +118,10 @@ class PlanActs(WhatIfActs):
         taken = {f"port:{port}": name for port, name in state.ports_of_others(draft.name).items()}
         taken |= {f"name:{name}": "another plan" for name in state.drafts.names()}
         unit = f"{DEMO_PREFIX if self.setup.demo else PREFIX}<name>.service"
-        form = OptionsForm(draft.name, draft.options, taken=taken, unit=unit, glyphs=self.glyphs)
+        accounts = self.engine_desk.scope is Scope.SYSTEM
+        form = OptionsForm(
+            draft.name, draft.options, taken=taken, unit=unit, user=draft.user, accounts=accounts, glyphs=self.glyphs
+        )
         self.push_screen(form, self._options_chosen)
 
     def _options_chosen(self, answer: NamedOptions | None) -> None:
@@ -124,7 +129,13 @@ class PlanActs(WhatIfActs):
             return
         model = self.state.draft.model
         still = self.state.draft.cautious and (model is None or preset.is_cautious(answer.options, model))
-        self.draft_changed(name=answer.name, options=answer.options, cautious=still)
+        self.draft_changed(
+            name=answer.name,
+            options=answer.options,
+            user=answer.user if self.engine_desk.scope is Scope.SYSTEM else self.state.draft.user,
+            secrets=answer.secrets or self.state.draft.secrets,
+            cautious=still,
+        )
 
     def _load_draft(self, spec: EngineSpec, model: ModelFacts | None) -> None:
         """Put an engine's own spec on the board: in place of its plan, or beside the plans of others."""
@@ -143,6 +154,8 @@ class PlanActs(WhatIfActs):
             layer_partition=spec.layer_partition,
             environment=tuple(pair for pair in spec.environment if pair not in state.program.environment),
             shared_gpus=frozenset(spec.shared_gpus),
+            user=spec.user,
+            secrets=Secrets(),
             cautious=model is not None and preset.is_cautious(spec.options, model),
         )
         self.drafts_changed(drafts.changed(loaded))

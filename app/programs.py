@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gpudeck.app import places
 from gpudeck.services.errors import OperatorError
+from gpudeck.services.plan.command import can_be_quiet
 from gpudeck.services.plan.versions import NEWEST_KNOWN, is_release
 from gpudeck.services.text import printable
 
@@ -20,6 +21,7 @@ class EngineProgram:
     environment: tuple[tuple[str, str], ...] = ()
     found: bool = True
     version: str = NEWEST_KNOWN  # vLLM's, as far as it can be told without running it
+    quiet: bool = False  # it is known that it can leave single addresses out of its access log
 
 
 def engine_program(*, demo: str | None) -> EngineProgram:
@@ -44,7 +46,9 @@ def engine_program(*, demo: str | None) -> EngineProgram:
         return EngineProgram(("vllm",), found=False)
     engine = installed(words)
     version = engine.version if engine is not None else None
-    return EngineProgram(words, version=version if version and is_release(version) else NEWEST_KNOWN)
+    if version is None or not is_release(version):
+        return EngineProgram(words)
+    return EngineProgram(words, version=version, quiet=can_be_quiet(version))
 
 
 def demo_model(name: str) -> str:

@@ -1,5 +1,6 @@
 """The fields of the options form: vLLM's own names, one line of help each, and what may stand in them.  Pure."""
 
+import dataclasses
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -7,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpudeck.services.errors import OperatorError
-from gpudeck.services.plan.naming import checked_name
+from gpudeck.services.plan.naming import checked_name, is_account
+from gpudeck.services.plan.secrets import API_KEY, HF_TOKEN, Secrets, checked_secret, secret_options
 from gpudeck.services.plan.types import EngineOptions
 
 # vLLM's own suffixes for whole numbers: a small letter counts in thousands, a capital in powers of 1,024.
@@ -31,6 +33,7 @@ class OptionField:
     default: str
     parse: Callable[[str], Any]
     flag: bool = False
+    secret: bool = False  # what is typed is not shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class NamedOptions:
 
     name: str
     options: EngineOptions
+    user: str | None = None
+    secrets: Secrets = dataclasses.field(default_factory=Secrets)
 
 
 def _whole(label: str, least: int, most: int, example: str) -> Callable[[str], int | None]:
@@ -100,9 +105,21 @@ def _extra(text: str) -> tuple[str, ...]:
         words = tuple(shlex.split(text))
     except ValueError as error:
         raise FieldError("A quotation mark is not closed: close it, or put a backslash before it.") from error
+    if secret_options(words):
+        raise FieldError("A key on the command line is there for everyone to read: it has a field of its own below.")
     if words and not words[0].startswith("-"):
         raise FieldError(f"Options begin with a dash: what is {words[0][:40]} for?")
     return words
+
+
+def _account(text: str) -> str | None:
+    if text and not is_account(text):
+        raise FieldError("user takes the name of an account of this machine, like vllm.")
+    return text or None
+
+
+def _secret(name: str) -> Callable[[str], str | None]:
+    return lambda text: checked_secret(name, text) if text else None
 
 
 def _flag(text: str) -> bool:
@@ -164,14 +181,34 @@ FIELDS: tuple[OptionField, ...] = (
     ),
     OptionField("enforce_eager", "--enforce-eager", "no CUDA graphs: quick start, slow decode", "", _flag, flag=True),
     OptionField("extra", "others", "passed on to vLLM as they are", "none", _extra),
+    OptionField(
+        "api_key",
+        "API key",
+        "what requests must carry; kept in a file for the engine alone",
+        "what its file holds",
+        _secret(API_KEY),
+        secret=True,
+    ),
+    OptionField(
+        "hf_token",
+        "HF token",
+        "for models that the hub guards; kept in the same way",
+        "what its file holds",
+        _secret(HF_TOKEN),
+        secret=True,
+    ),
+    OptionField("user", "user", "the account that its unit runs as", "root", _account),
 )
+_BESIDE = ("name", "user", "api_key", "hf_token")  # what EngineOptions does not hold
 
 
-def texts_of(name: str, options: EngineOptions) -> dict[str, str]:
-    """What stands in each field, by attribute, for these options."""
+def texts_of(name: str, options: EngineOptions, user: str | None = None) -> dict[str, str]:
+    """What stands in each field, by attribute, for these options; keys are never put into one."""
     texts = {}
+    beside = {"name": name, "user": user}
     for field in FIELDS:
-        value = name if field.attribute == "name" else getattr(options, field.attribute)
+        attribute = field.attribute
+        value: Any = beside.get(attribute) if attribute in _BESIDE else getattr(options, attribute)
         if field.flag:
             texts[field.attribute] = "yes" if value else ""
         elif field.attribute == "extra":
@@ -204,5 +241,6 @@ def read_fields(texts: Mapping[str, str], taken: Mapping[str, str]) -> tuple[Nam
             errors[field.attribute] = str(error)
     if errors:
         return None, errors
-    name = values.pop("name")
-    return NamedOptions(name, EngineOptions(**values)), {}
+    name, user, api_key, hf_token = (values.pop(attribute) for attribute in _BESIDE)
+    given = tuple((name, value) for name, value in ((API_KEY, api_key), (HF_TOKEN, hf_token)) if value)
+    return NamedOptions(name, EngineOptions(**values), user, Secrets(given)), {}

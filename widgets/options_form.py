@@ -69,7 +69,13 @@ class FieldRow(Vertical):
                 yield YesNo(self._start == "yes")
             else:
                 empty = f"empty: {self.field.default}" if self.field.default else ""
-                yield Input(self._start, placeholder=empty, compact=True, select_on_focus=False)
+                yield Input(
+                    self._start,
+                    placeholder=empty,
+                    compact=True,
+                    select_on_focus=False,
+                    password=self.field.secret,
+                )
         yield Static(self.field.help, classes="help", markup=False)
 
     @property
@@ -99,7 +105,8 @@ class OptionsForm(Dialog[NamedOptions | None]):
     """Gives back the name and options, or None where the operator leaves it.
 
     `taken` says what other engines use: {"name:coder": "coder", "port:8001": "coder"}.  With `rename=False` the name
-    stands fast: the engine is installed already.  `unit` is what its unit is called, with `<name>` for the name.
+    stands fast: the engine is installed already.  `unit` is what its unit is called, with `<name>` for the name;
+    with `accounts` it may run as another account than root.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -120,10 +127,13 @@ class OptionsForm(Dialog[NamedOptions | None]):
         taken: Mapping[str, str] | None = None,
         rename: bool = True,
         unit: str = "vllm-<name>.service",
+        user: str | None = None,
+        accounts: bool = False,
         glyphs: Glyphs | None = None,
     ) -> None:
         super().__init__(f"Options of {printable(name)}" if name else "Options", glyphs)
-        self._texts = texts_of(name, options)
+        self._texts = texts_of(name, options, user)
+        self._accounts = accounts
         self._taken = dict(taken or {})
         self._rename = rename
         self._unit = unit
@@ -131,6 +141,8 @@ class OptionsForm(Dialog[NamedOptions | None]):
     def compose_body(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
             for known in FIELDS:
+                if known.attribute == "user" and not self._accounts:
+                    continue
                 field = replace(known, help=f"its unit is {self._unit}") if known.attribute == "name" else known
                 row = FieldRow(field, self._texts[field.attribute], self._taken, self.glyphs)
                 row.disabled = field.attribute == "name" and not self._rename

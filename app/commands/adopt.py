@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gpudeck.app.commands.adopting import box_of, judged
 from gpudeck.app.commands.common import print_json, runner_for
-from gpudeck.services.adoption.corrected import corrected_text, difference
+from gpudeck.services.adoption.corrected import corrected_text, difference, keys_words
 from gpudeck.services.adoption.files import read_text, unit_files
 from gpudeck.services.adoption.on_box import folders_of
 from gpudeck.services.adoption.read import read_unit
@@ -38,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
     print("\n".join([*_head(adopted), "", *_findings(review)]))
     if changes is not None:
         print(f"\nWhat gpudeck would write instead (nothing is changed by this):\n\n{_lines(changes)}")
+        if moved := keys_words(review, scope):
+            print(f"\n{printable(moved)}")
     return 0
 
 

@@ -8,11 +8,12 @@ from contextlib import aclosing
 from typing import TextIO
 
 from gpudeck.app.chat_desk import told
-from gpudeck.app.commands.common import POSITIVE, known_engine, runner_for, told_command
+from gpudeck.app.commands.common import POSITIVE, runner_for
+from gpudeck.app.commands.reaching import is_url, reached
 from gpudeck.services.errors import OperatorError
-from gpudeck.services.http.address import Address
 from gpudeck.services.http.client import VllmClient
 from gpudeck.services.http.events import Done, Message, ReasoningDelta, TextDelta
+from gpudeck.services.plan.secrets import API_KEY
 from gpudeck.services.text import printable
 
 _MAX_PROMPT = 16 << 20  # characters from standard input: more than any context holds
@@ -25,20 +26,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="NAME", help="the served name (default: the first that is served)")
     parser.add_argument("--max-tokens", type=POSITIVE, metavar="N", help="the longest answer")
     parser.add_argument("--temperature", type=float, metavar="T")
-    parser.epilog = "An engine that wants an API key is given the one in VLLM_API_KEY."
+    parser.epilog = "An engine of this box gets its own API key where that can be read, others the one in VLLM_API_KEY."
 
 
 def run(args: argparse.Namespace) -> int:
     """The answer goes to standard output, reasoning and figures to standard error."""
-    url = args.target if "://" in args.target else _url_of(args)
+    url, key = (args.target, os.environ.get(API_KEY)) if is_url(args.target) else _engine(args)
     messages = [Message("system", args.system)] if args.system else []
     messages.append(Message("user", _prompt(args)))
-    asyncio.run(_talk(url, messages, args))
+    asyncio.run(_talk(url, key, messages, args))
     return 0
 
 
-async def _talk(url: str, messages: list[Message], args: argparse.Namespace) -> None:
-    key = os.environ.get("VLLM_API_KEY")
+async def _talk(url: str, key: str | None, messages: list[Message], args: argparse.Namespace) -> None:
     text = False
     try:
         async with (
@@ -62,21 +62,14 @@ async def _talk(url: str, messages: list[Message], args: argparse.Namespace) -> 
         _end_line(text)
 
 
-def _url_of(args: argparse.Namespace) -> str:
+def _engine(args: argparse.Namespace) -> tuple[str, str | None]:
+    """Where the engine answers, and the key that it wants."""
     runner = runner_for(args)
     try:
-        state = known_engine(runner, args.target)
+        engine = reached(args, runner, args.target)
+        return engine.url, engine.key
     finally:
         runner.close()
-    if state.spec is None:
-        raise OperatorError(
-            f"{state.name} was not written by gpudeck, so its port is not known: give its address, http://host:port."
-        )
-    if not state.alive:
-        raise OperatorError(
-            f"{state.name} is {state.active}: start it with `{told_command(args, f'start {state.name}')}`."
-        )
-    return Address.of_engine(state.spec.options.host, state.spec.options.port).url
 
 
 def _prompt(args: argparse.Namespace) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -9,10 +10,12 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from gpudeck.app import places
+from gpudeck.app.commands.keys import add_key_options
 from gpudeck.app.programs import engine_program, load_format_of
 from gpudeck.services.engine.types import Scope
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.extra import extra_value
+from gpudeck.services.plan.secrets import API_KEY
 from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
 from gpudeck.services.plan.versions import NEWEST_KNOWN, is_release
 
@@ -131,6 +134,9 @@ def add_spec_options(parser: argparse.ArgumentParser) -> None:
     engine.add_argument("--load-format")
     engine.add_argument("--enforce-eager", action="store_true")
     parser.add_argument(
+        "--user-account", metavar="NAME", help="the account that its unit runs as, at system scope (default: root)"
+    )
+    parser.add_argument(
         "--vllm-version",
         type=_version,
         metavar="V",
@@ -138,6 +144,7 @@ def add_spec_options(parser: argparse.ArgumentParser) -> None:
     )
     engine.add_argument("--tensor-parallel-size", "-tp", type=POSITIVE, metavar="N")
     engine.add_argument("--pipeline-parallel-size", "-pp", type=POSITIVE, metavar="N")
+    add_key_options(parser)
     parser.epilog = "Options behind -- are passed to vLLM as they are: gpudeck plan MODEL -- --enable-prefix-caching"
 
 
@@ -184,6 +191,8 @@ def spec_from(args: argparse.Namespace, model: "ModelFacts", placement: Placemen
         program=program.words,
         environment=program.environment,
         shared_gpus=_cards("--share", args.share) if args.share else (),
+        user=args.user_account,
+        quiet=program.quiet,
     )
 
 
@@ -195,8 +204,10 @@ def surroundings(args: argparse.Namespace, snapshot: "Snapshot", name: str) -> "
     from gpudeck.services.rules.surroundings import Surroundings
 
     neighbours: tuple[EngineSpec, ...] = ()
+    key_set = args.api_key_file is not None or (args.keys_from_env and bool(os.environ.get(API_KEY)))
     if not args.box_file:
         with suppress(OperatorError), closing(runner_for(args)) as runner:
+            key_set = key_set or runner.api_key(name) is not None
             engines = runner.engines()
             neighbours = tuple(state.spec for state in engines if state.spec is not None and state.name != name)
             if args.port is None:
@@ -208,6 +219,7 @@ def surroundings(args: argparse.Namespace, snapshot: "Snapshot", name: str) -> "
         readings=snapshot.readings,
         events=snapshot.events,
         tokenizer_tokens=_tokenizer_tokens(args.extra),
+        key_set=key_set,
     )
 
 

@@ -74,7 +74,9 @@ def _of_file(args: argparse.Namespace) -> tuple[Diagnosis, ...]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         shown = "standard input" if name in (None, "-") else printable(name)
-        raise OperatorError(f"{shown} can not be read ({reason}): give the path of a log file.") from None
+        raise OperatorError(
+            f"{shown} can not be read ({reason}): give the path of a log file, or --engine NAME."
+        ) from None
     found = reader.diagnoses()
     if any(each.rule == XID for each in found):
         return reader.diagnoses(Around(_snapshot(args)))

@@ -5,6 +5,10 @@ import argparse
 from gpudeck.app.commands import unit
 from gpudeck.app.commands.common import runner_for, told_command
 from gpudeck.app.commands.confirm import confirmed
+from gpudeck.app.commands.keys import secrets_from
+from gpudeck.app.commands.reloading import risk_of_reload
+from gpudeck.services.engine.types import Scope
+from gpudeck.services.engine.unit_text import edited
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
 from gpudeck.services.text import printable
@@ -28,21 +32,30 @@ def run(args: argparse.Namespace) -> int:
             f"The plan is blocked ({worst.rule}): {printable(worst.message)} {way_out} "
             "--force installs it all the same."
         )
+    secrets = secrets_from(args)
     runner = runner_for(args)
     try:
         preview = runner.preview(spec)
-        if preview.unchanged and not args.enable:
+        if preview.unchanged and not args.enable and not secrets:
             print(f"{preview.path} is installed already, line for line.")
             return 0
         if not preview.managed:
             raise OperatorError(
                 f"{preview.path} is there already and was not written by gpudeck: give the engine another --name."
             )
+        if args.user_account and runner.scope is not Scope.SYSTEM:
+            raise OperatorError("--user-account is for the system's units: leave it out, or run gpudeck as root.")
+        if not spec.user and runner.scope is Scope.SYSTEM and not args.demo:
+            print("It runs as root: --user-account NAME gives it an account of its own.")
         print(unit.difference(preview) if preview.existing else preview.text)
         enabling = " and has it started at every boot" if args.enable else ""
-        if not confirmed(f"This writes {preview.path}{enabling}.", yes=args.yes):
+        keys = f", and {' and '.join(secrets.names)} into {preview.secrets_file} (mode 0600)" if secrets else ""
+        if preview.existing is not None and edited(preview.existing):
+            print("It was edited by hand since gpudeck wrote it; what the diff takes out is lost.")
+        told = f"This writes {preview.path}{enabling}{keys}. {risk_of_reload(args, runner.scope)}".rstrip()
+        if not confirmed(told, yes=args.yes):
             return 1
-        runner.install(spec, enable=args.enable)
+        runner.install(spec, enable=args.enable, secrets=secrets)
         print(f"Installed.  Start it with: {told_command(args, f'start {spec.name}')}")
     finally:
         runner.close()

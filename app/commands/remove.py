@@ -5,6 +5,7 @@ import argparse
 from gpudeck.app import places
 from gpudeck.app.commands.common import known_engine, runner_for
 from gpudeck.app.commands.confirm import confirmed
+from gpudeck.app.commands.reloading import risk_of_reload
 from gpudeck.services.engine.starts.kept import StartBook
 from gpudeck.services.errors import OperatorError
 
@@ -21,7 +22,8 @@ def run(args: argparse.Namespace) -> int:
         if not state.managed:
             raise OperatorError(f"{state.unit} was not written by gpudeck, so gpudeck does not delete it.")
         running = "stops the running engine and " if state.alive else ""
-        if not confirmed(f"This {running}deletes {state.unit}.", yes=args.yes):
+        told = f"This {running}deletes {state.unit}. {risk_of_reload(args, state.scope)}".rstrip()
+        if not confirmed(told, yes=args.yes):
             return 1
         runner.remove(state.name)
         StartBook(places.starts_home()).forget(state)

@@ -4,6 +4,7 @@ import argparse
 from functools import partial
 
 from gpudeck.app.commands.common import known_engine, runner_for, told_command
+from gpudeck.app.commands.keys import add_key_options, secrets_from
 from gpudeck.app.commands.waiting import wait_ready
 from gpudeck.services.engine.listening import port_trouble
 from gpudeck.services.errors import OperatorError
@@ -12,6 +13,7 @@ from gpudeck.services.errors import OperatorError
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the engine")
     parser.add_argument("--no-wait", action="store_true", help="return once the process runs")
+    add_key_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -19,8 +21,11 @@ def run(args: argparse.Namespace) -> int:
     told = partial(told_command, args)
     try:
         state = known_engine(runner, args.name)
+        if secrets := secrets_from(args):
+            runner.keep_secrets(state.name, secrets)
         if state.runs:
-            print(f"{state.name} is {state.active} already.")
+            anew = f" {told(f'restart {state.name}')} lets it read its keys." if secrets else ""
+            print(f"{state.name} is {state.active} already.{anew}")
         else:
             if taken := port_trouble(state.spec, state):
                 raise OperatorError(taken)

@@ -8,7 +8,9 @@ from functools import partial
 from textwrap import shorten
 
 from gpudeck.app import places
+from gpudeck.app.access import key_for, refusal_of
 from gpudeck.app.commands.common import known_engine, print_json, runner_for, told_command
+from gpudeck.app.commands.drifted import drift_lines
 from gpudeck.app.commands.engines import document, is_ready, shape
 from gpudeck.app.commands.waiting import what_next
 from gpudeck.services.engine.ending import status_words
@@ -45,12 +47,15 @@ def run(args: argparse.Namespace) -> int:
             why = _why(runner, state)
         elif not args.json and state.runs:
             how = _how_far(runner, state)
+        drifted = drift_lines(runner.drift(state.name)) if not args.json else []
+        key = key_for(runner, state.name) if state.runs and not args.json else None
     finally:
         runner.close()
     if args.json:
         print_json(document(state))
     else:
         ready = " and answers" if is_ready(state) else ""
+        refusal = refusal_of(state, key) if ready else ""
         ending = f", last ended with {status_words(state.exit_status)}" if state.exit_status is not None else ""
         print(f"{printable(state.name)} is {state.active} ({state.sub}){ready}{ending}")
         if state.since:
@@ -62,7 +67,9 @@ def run(args: argparse.Namespace) -> int:
             print(f"  model   {printable(state.spec.model)}")
             print(f"  shape   {shape(state)} on cards {', '.join(map(str, state.spec.placement.gpus))}")
             print(f"  port    {state.spec.options.port}")
-        for line in (*how, *why):
+        if refusal:
+            print(f"  key     {printable(refusal)}")
+        for line in (*how, *why, *drifted):
             print(line)
         if following := what_next(state, partial(told_command, args)):
             print(f"  next    {following}")

@@ -7,10 +7,15 @@ from dataclasses import replace
 from gpudeck.services.adoption.types import Review, UnitFiles
 from gpudeck.services.engine.systemd.files import secrets_file
 from gpudeck.services.engine.types import Scope
-from gpudeck.services.engine.unit_text import SECRETS, unit_text
+from gpudeck.services.engine.unit_text import unit_text
 from gpudeck.services.plan.command import argv, environment
+from gpudeck.services.plan.secrets import secrets_of
 
-_SECRET = re.compile(rf"(?:--api-key[ =]|(?:{'|'.join(SECRETS)})=)\s*(\S+)")
+_SECRET = re.compile(
+    r"(?:--(?:api[-_]k|hf[-_]t)[a-z-_]*[ =]|(?:API_?KEYS?|ACCESS_KEY|TOKEN|SECRET|SECRET_KEY|PASSWORD)=)"
+    r"""["'\s]*([^\s"']+)""",
+    re.IGNORECASE,
+)
 _ENV = "/usr/bin/env"  # finds on the unit's PATH what the hand-written one left to a shell
 
 
@@ -22,13 +27,13 @@ def corrected_text(review: Review, scope: Scope) -> str | None:
     if not spec.program[0].startswith("/"):
         spec = replace(spec, program=(_ENV, *spec.program))
     user = review.adopted.user
+    spec = replace(spec, user=None if user in ("root", "0") or scope is Scope.USER else user)
     return unit_text(
         spec,
         argv=argv(spec),
         environment=environment(spec),
         scope=scope,
         secrets_file=str(secrets_file(scope, f"vllm-{spec.name}.service")),
-        user=None if user in ("root", "0") or scope is Scope.USER else user,
     )
 
 
@@ -42,6 +47,15 @@ def difference(files: UnitFiles, text: str, name: str) -> str:
     for secret in _secrets(found):
         found = found.replace(secret, "***")
     return found
+
+
+def keys_words(review: Review, scope: Scope) -> str:
+    """What becomes of the keys that the unit shows to everyone; "" where it holds none."""
+    names = secrets_of(review.adopted.spec).names
+    if not names or review.corrected is None:
+        return ""
+    unit = f"vllm-{review.corrected.name}.service"
+    return f"{' and '.join(names)} would go into {secrets_file(scope, unit)}, which only its owner reads (mode 0600)."
 
 
 def _secrets(text: str) -> set[str]:

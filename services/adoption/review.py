@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from gpudeck.services.adoption.container import EVERYWHERE
 from gpudeck.services.adoption.types import Adopted, Review
 from gpudeck.services.box.types import Box
-from gpudeck.services.engine.unit_text import SECRETS
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.changes import apply, options_change
 from gpudeck.services.plan.extra import extra_value, has_option, without_options
 from gpudeck.services.plan.findings import Finding, Severity
+from gpudeck.services.plan.secrets import is_secret
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.plan.versions import NEWEST_KNOWN, release
 from gpudeck.services.rules.judge import judge
@@ -48,7 +48,7 @@ def review(adopted: Adopted, ground: Ground | None = None) -> Review:
 
 
 def _corrected(adopted: Adopted, ground: Ground) -> EngineSpec:
-    kept = tuple(pair for pair in adopted.spec.environment if pair[0] not in SECRETS)
+    kept = tuple(pair for pair in adopted.spec.environment if not is_secret(pair[0]))
     spec = replace(adopted.spec, environment=kept)
     for _ in range(_MOST_CHANGES):
         # Each change is made of the whole spec: the next one is asked for after it.

@@ -113,10 +113,16 @@ def environment_file(text: str) -> dict[str, str]:
         name, separator, value = line.partition("=")
         name = name.strip().removeprefix("export ").strip()
         if separator and re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-            value = value.strip()
-            quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
-            found[name] = value[1:-1] if quoted else value
+            found[name] = _unquoted(value.strip())
     return found
+
+
+def _unquoted(value: str) -> str:
+    """The value of a line in an environment file: systemd.exec(5), EnvironmentFile=."""
+    quote = value[0] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else ""
+    if quote == "'":
+        return value[1:-1]
+    return re.sub(r'\\(["\\`$])', r"\1", value[1:-1]) if quote else re.sub(r"\\(.)", r"\1", value)
 
 
 def assignments(values: Iterable[str], unit: str) -> dict[str, str]:

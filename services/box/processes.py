@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpudeck.services.engine.ownership import engine_of
+from gpudeck.services.engine.ownership import container_of, engine_of
 
 # vLLM's titles: VLLM::EngineCore, VLLM::EngineCore_DP1, VLLM::Worker_TP0, VLLM::Worker_DP0_PP1_TP3_EP3.  A part stands
 # there only where that size is above one (v1/executor/multiproc_executor.py).
@@ -46,6 +46,7 @@ class Person:
     engine: str | None = None
     started_at: float | None = None  # seconds since the epoch
     command: str | None = None  # the whole command line, without keys and passwords
+    container: str | None = None  # "container gemma"
 
 
 STRANGER = Person("a process outside this container", None)
@@ -104,7 +105,8 @@ def _person(pid: int) -> Person:
         with process.oneshot():
             words = _words(process)
             title = words[0] if words and words[0].startswith("VLLM::") else str(process.name())
-            return Person(title, _user(process), engine_of(pid), process.create_time(), _command(words))
+            began, engine = process.create_time(), engine_of(pid)
+            return Person(title, _user(process), engine, began, _command(words), container_of(pid))
     except psutil.Error:
         return Person(None, None)
 

@@ -72,6 +72,7 @@ PROCESS = Record(
         "started_at": Field(Number(0, 1e12), "when it began, seconds since the epoch"),
         "mig": Field(COUNT, "the GPU instance that it runs in"),
         "command": Field(Text(most=4096), "its command line, without keys and passwords"),
+        "container": Field(Text(), "the container that it runs in"),
     },
     "A process on a card",
 )

@@ -162,6 +162,7 @@ def _process_document(process: GpuProcess, everyone: list[GpuProcess]) -> dict[s
         "started_at": None if process.started_at is None else _time(process.started_at),
         "memory_bytes": process.memory_bytes,
         "mig": process.mig,
+        "container": process.container,
         "engine": process.engine,
         "rank": global_rank(process, same_engine),
         "tp_rank": process.tp_rank,

@@ -80,6 +80,7 @@ _PROCESS = Record(
         "started_at": _told(Text(), "when it began, ISO 8601 in UTC"),
         "memory_bytes": _told(COUNT, "memory held on this card; null where NVML can not tell"),
         "mig": _told(COUNT, "the GPU instance that it runs in"),
+        "container": _told(Text(), "the container that it runs in"),
         "engine": _told(Text(), "the engine that it belongs to"),
         "rank": _told(RANK, "(copy × stages + stage) × TP size + place within the stage"),
         "tp_rank": _told(RANK, "place within the stage"),

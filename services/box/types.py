@@ -162,6 +162,7 @@ class GpuProcess:
     started_at: float | None = None  # seconds since the epoch
     mig: int | None = None  # the GPU instance that it runs in, on a card in MIG mode
     command: str | None = None  # its command line, without keys and passwords
+    container: str | None = None  # "container gemma": the container that it runs in
 
 
 @dataclass(frozen=True, slots=True)

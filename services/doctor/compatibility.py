@@ -49,11 +49,15 @@ def versions(engine: Versions) -> Check:
 
 def cuda(engine: Versions, driver: str | None, driver_cuda: str | None) -> Check:
     """The CUDA that torch was built for against the newest that the driver runs."""
+    if engine.torch is None:
+        return Check(
+            "CUDA", Health.MISSING, "torch does not lie beside vLLM, which can not start so: install PyPI's vllm anew."
+        )
     if engine.cuda is None:
         return Check(
             "CUDA",
             Health.MISSING,
-            f"torch {engine.torch or ''} is built without CUDA, so vLLM finds no card: install PyPI's vllm anew.",
+            f"torch {engine.torch} is built without CUDA, so vLLM finds no card: install PyPI's vllm anew.",
         )
     wanted, offered = _numbers(engine.cuda), _numbers(driver_cuda or "")
     if not wanted or not offered:

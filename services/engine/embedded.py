@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gpudeck.services.engine import secrets_file
+from gpudeck.services.engine.drift import Drift
 from gpudeck.services.engine.embedded_state import unit_state
 from gpudeck.services.engine.embedded_watch import Watcher
 from gpudeck.services.engine.enginedir import RUN_VARIABLE, Command, EngineDirectory, write
@@ -21,11 +23,12 @@ from gpudeck.services.engine.filelock import holding
 from gpudeck.services.engine.logfile import FileFollower, read_lines
 from gpudeck.services.engine.processes import Process, belonging, boot_id, signal_all, title
 from gpudeck.services.engine.starts.in_files import log_in, starts_in
-from gpudeck.services.engine.types import LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
+from gpudeck.services.engine.types import NO_SECRETS, LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan import spec_json
 from gpudeck.services.plan.command import argv, environment
 from gpudeck.services.plan.naming import checked_name, valid_name
+from gpudeck.services.plan.secrets import Secrets, refuse_exposed
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.text import printable
 
@@ -73,9 +76,15 @@ class EmbeddedRunner:
         except OSError:
             existing = None
         text = self._command(spec).text()
-        return UnitPreview(str(files.command), text, existing, managed=existing is None or self._is_ours(files))
+        return UnitPreview(
+            str(files.command),
+            text,
+            existing,
+            managed=existing is None or self._is_ours(files),
+            secrets_file=str(files.secrets),
+        )
 
-    def install(self, spec: EngineSpec, *, enable: bool = False) -> None:
+    def install(self, spec: EngineSpec, *, enable: bool = False, secrets: Secrets = NO_SECRETS) -> None:
         if enable:
             raise OperatorError(f"Without systemd nothing can start {spec.name} at boot: install it without --enable.")
         files = self._files(spec.name)
@@ -88,9 +97,28 @@ class EmbeddedRunner:
             with holding(files.lock, spec.name):
                 if self._state(spec.name, files).alive and files.command.read_text(encoding="utf-8") != text:
                     raise OperatorError(f"{spec.name} runs with other settings: stop it first, or choose another name.")
+                if secrets:
+                    self._write_secrets(files, secrets)
                 write(files.spec, spec_json.dumps(spec))
                 write(files.command, text)
         self._watcher.wake()
+
+    def keep_secrets(self, name: str, secrets: Secrets) -> None:
+        files = self._installed(name)
+        with self._told(name), holding(files.lock, name):
+            self._write_secrets(files, secrets)
+
+    def api_key(self, name: str) -> str | None:
+        files = self._files(name)
+        run = files.run()
+        running = run is not None and run.boot == boot_id() and run.main.alive
+        return secrets_file.api_key(run.main.pid if run is not None and running else None, files.secrets)
+
+    def drift(self, name: str) -> tuple[Drift, ...]:  # noqa: ARG002, what runs here always is what was installed
+        return ()
+
+    def reload(self, name: str) -> None:
+        """Nothing holds a copy of what was installed."""
 
     def start(self, name: str) -> None:
         files = self._installed(name)
@@ -189,10 +217,18 @@ class EmbeddedRunner:
                 raise OperatorError(
                     f"{printable(text[:80])!r} holds a line break or NUL, which no command may: remove it."
                 )
+        refuse_exposed(words, environment(spec), str(self._files(spec.name).secrets))
         # An engine that drains its requests would take a second SIGTERM for an order to drop them.
         drains = any(word.startswith("--shutdown-timeout") for word in words)
         second = None if drains else _SECOND_TERM_S
         return Command(self._unit(spec.name), words, environment(spec), _STOP_TIMEOUT_S, second)
+
+    def _write_secrets(self, files: EngineDirectory, secrets: Secrets) -> None:
+        text = secrets_file.changed_text(files.secrets, secrets)
+        if text is None:
+            files.secrets.unlink(missing_ok=True)
+        else:
+            write(files.secrets, text)
 
     def _is_ours(self, files: EngineDirectory) -> bool:
         try:

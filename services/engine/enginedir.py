@@ -4,6 +4,7 @@
 | --- | --- | --- |
 | spec.json | the spec that it was made from | install |
 | command.json | the command and environment that run | install |
+| secrets.env | further variables, keys and tokens among them | install |
 | run.json, run.json.1 | the present or last run and its two processes, and the run before | supervisor, at the start |
 | stopping | nothing; it stands while the engine is being stopped | supervisor |
 | end.json, end.json.1 | how that run ended, and the one before | supervisor, at the end |
@@ -90,6 +91,10 @@ class EngineDirectory:
     @property
     def spec(self) -> Path:
         return self.path / "spec.json"
+
+    @property
+    def secrets(self) -> Path:
+        return self.path / "secrets.env"
 
     @property
     def log(self) -> Path:

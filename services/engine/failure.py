@@ -46,6 +46,7 @@ class _Writer:
     chained: bool = False  # the next traceback explains the one before
     ignored: bool = False  # the next traceback is a destructor's
     reason: int | None = None  # the place of its last exception among the reasons
+    unsaid: str = ""  # the exception whose message begins on the next line, indented
     field: str | None = None  # pydantic's next lines say what is wrong with this field; "" for the whole object
 
 
@@ -78,6 +79,8 @@ class FailureReader:
             return
         writer = self._writer(parts)
         if writer.field is not None and self._validation_detail(writer, line):
+            return
+        if writer.unsaid and self._message_below(writer, line):
             return
         if text.startswith("Traceback (most recent call last)"):
             writer.inside, writer.source = True, ""
@@ -117,8 +120,10 @@ class FailureReader:
         self.raised = True
         if _WRAPPERS.search(text):
             return
-        if not found["message"].strip(": ") and writer.source:
-            line = DecisiveLine(f"{found['name']} ({writer.source})", line.number, line.writer)
+        if not found["message"].strip(": "):
+            writer.unsaid = found["name"]
+            if writer.source:
+                line = DecisiveLine(f"{found['name']} ({writer.source})", line.number, line.writer)
         self._keep(writer, line)
         if _VALIDATION.search(text):
             writer.field = ""
@@ -130,6 +135,18 @@ class FailureReader:
         elif len(self._reasons) < _REASONS:
             self._reasons.append(reason)
             writer.reason = len(self._reasons) - 1
+
+    def _message_below(self, writer: _Writer, line: DecisiveLine) -> bool:
+        """Some messages begin with a line's end ("RuntimeError: ", then a paragraph): its first line is taken."""
+        if not line.text.strip():
+            return True
+        name, writer.unsaid = writer.unsaid, ""
+        if not line.text.startswith("  "):
+            return False
+        if writer.reason is not None:
+            said = f"{name}: {line.text.strip()}"
+            self._reasons[writer.reason] = DecisiveLine(said, self._reasons[writer.reason].number, line.writer)
+        return True
 
     def _validation_detail(self, writer: _Writer, line: DecisiveLine) -> bool:
         """pydantic prints the field (unless it is the whole object) and, indented, what is wrong with it."""

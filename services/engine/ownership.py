@@ -56,6 +56,11 @@ def engine_of(pid: int, proc: Path = PROC, docker: Path = DOCKER) -> str | None:
     return None
 
 
+def container_of(pid: int, proc: Path = PROC, docker: Path = DOCKER) -> str | None:
+    """The container that a process runs in, "container gemma"; None for one of the machine's own."""
+    return container_in(_read(proc / str(pid) / "cgroup"), docker)
+
+
 def engine_in(cgroup: bytes, environment: bytes) -> str | None:
     """The engine named by a control group's path or, under the embedded runner, by the process's environment."""
     units = [cgroup.decode("utf-8", "replace")]

@@ -5,11 +5,11 @@ import unicodedata
 from collections.abc import Sequence
 
 from gpudeck.services.errors import OperatorError
+from gpudeck.services.plan.naming import is_account
 from gpudeck.services.text import printable
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@+=:,./-]+\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_ACCOUNT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}\Z")
 _NOT_IN_PROGRAM = "\"'\\"  # systemd's string_is_safe(), whatever the quoting
 _SHOWN = 60
 _LONGEST_LINE = 1 << 20  # systemd's LONG_LINE_MAX, of which the key takes a little
@@ -62,7 +62,7 @@ def to_end_of_line(text: str) -> str:
 
 def account(name: str) -> str:
     """A user's name, as systemd wants it: systemd.io/USER_NAMES."""
-    if not _ACCOUNT.match(name):
+    if not is_account(name):
         raise OperatorError(f"{printable(name[:_SHOWN])!r} is no user's name: use letters, digits, '-' and '_'.")
     return name
 

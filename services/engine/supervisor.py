@@ -3,7 +3,7 @@
 Run as `python -m gpudeck.services.engine.supervisor DIRECTORY RUN`.  It detaches from whoever started it (own
 session, no terminal, SIGHUP ignored), so that neither the end of the panel nor that of the login reaches the engine.
 As subreaper it inherits the engine's orphans, so that none of its descendants is ever out of reach.  A SIGTERM to it is
-the request to stop.  Standard library only, and small: it lives as long as the engine.
+the request to stop.  Little beside the standard library, and small: it lives as long as the engine.
 """
 
 import ctypes
@@ -17,9 +17,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from gpudeck.services.engine import secrets_file
 from gpudeck.services.engine.enginedir import RUN_VARIABLE, Command, End, EngineDirectory, Run
 from gpudeck.services.engine.ownership import UNIT_VARIABLE
 from gpudeck.services.engine.processes import Process, boot_id, descendants, process, signal_all
+from gpudeck.services.errors import OperatorError
 
 _PR_SET_CHILD_SUBREAPER = 36
 _HEARTBEAT_S = 30.0  # how often the size of the log is looked at
@@ -50,6 +52,9 @@ def _detached(files: EngineDirectory, run: str, report: int) -> NoReturn:
     except OSError as error:
         with suppress(OSError):
             os.write(report, f"{error.filename or files.path}: {error.strerror}".encode())
+    except OperatorError as error:
+        with suppress(OSError):
+            os.write(report, str(error).encode())
     except Exception:  # noqa: BLE001 - the last frame of a process without a terminal: its log is where it can be read
         traceback.print_exc()
     finally:
@@ -99,7 +104,10 @@ class Supervisor:
         """Start the engine; raises OSError where it can not be run."""
         argv = self._command.argv
         environment = (
-            os.environ | self._command.environment | {RUN_VARIABLE: self._run, UNIT_VARIABLE: self._command.unit}
+            os.environ
+            | self._command.environment
+            | secrets_file.read(self._files.secrets)
+            | {RUN_VARIABLE: self._run, UNIT_VARIABLE: self._command.unit}
         )
         folder = os.path.dirname(argv[0])  # noqa: PTH120
         path = environment.get("PATH", os.defpath)

@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from gpudeck.services.engine.drift import Drift
+from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineSpec
+
+NO_SECRETS = Secrets()
 
 
 class Scope(str, Enum):
@@ -60,6 +64,7 @@ class UnitPreview:
     existing: str | None = None  # what stands there now
     managed: bool = True  # False: what stands there was not written by gpudeck, and is never overwritten
     reasons: tuple[str, ...] = ()  # what each line of `text` is for, "" where it says so itself
+    secrets_file: str = ""  # where keys are kept, which an install writes where it is given any
 
     @property
     def unchanged(self) -> bool:
@@ -114,8 +119,27 @@ class Runner(Protocol):
 
     def preview(self, spec: EngineSpec) -> UnitPreview: ...
 
-    def install(self, spec: EngineSpec, *, enable: bool = False) -> None:
-        """Write the unit atomically and have it loaded.  Refuses a unit that gpudeck did not write."""
+    def install(self, spec: EngineSpec, *, enable: bool = False, secrets: Secrets = NO_SECRETS) -> None:
+        """Write the unit atomically and have it loaded.  Refuses a unit that gpudeck did not write.
+
+        `secrets` go into a file of mode 0600 that the engine reads when it starts, never into the unit.
+        """
+        ...
+
+    def keep_secrets(self, name: str, secrets: Secrets) -> None:
+        """Write keys of an engine that gpudeck installed; it reads them when it starts the next time."""
+        ...
+
+    def api_key(self, name: str) -> str | None:
+        """The key that gpudeck's own requests to the engine need; None where it has none, or none we may read."""
+        ...
+
+    def drift(self, name: str) -> tuple[Drift, ...]:
+        """Where the unit's file, what is loaded of it and what runs are not the same."""
+        ...
+
+    def reload(self, name: str) -> None:
+        """Have units read anew by whoever holds this engine's: changes on disk then count."""
         ...
 
     def start(self, name: str) -> None:
@@ -129,7 +153,7 @@ class Runner(Protocol):
     def restart(self, name: str) -> None: ...
 
     def remove(self, name: str) -> None:
-        """Stop it if it runs, and delete its unit."""
+        """Stop it if it runs, and delete its unit and its keys."""
         ...
 
     def state(self, name: str) -> UnitState | None: ...

@@ -4,34 +4,26 @@ Pure: no file is read or written here.  Directives and their syntax: systemd.uni
 systemd.exec(5), systemd.kill(5), systemd.syntax(7).
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from gpudeck.services.engine.hardening import hardening
 from gpudeck.services.engine.quoting import account, assignment, command, to_end_of_line
 from gpudeck.services.engine.types import Scope
+from gpudeck.services.engine.unit_line import UnitLine
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan import spec_json
+from gpudeck.services.plan.secrets import refuse_exposed
 from gpudeck.services.plan.types import EngineSpec
 
 SECTION = "X-Gpudeck"  # systemd skips sections whose names begin with X-
 _KEY = "Spec="
+_SUM = "Sum="
 
 STOP_SECONDS = 60  # a vLLM that streams needed more than 40 s after SIGTERM
 _DRAIN_MARGIN = 30  # what vLLM needs beyond its own --shutdown-timeout
 _BACK_OFF_SINCE = 254  # RestartSteps= and RestartMaxDelaySec= are unknown, and warned of, before
-
-# The unit and the command line can be read by everyone on the machine.
-SECRETS = ("VLLM_API_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
-_KEY_OPTION = "--api-key"
-
-
-@dataclass(frozen=True, slots=True)
-class UnitLine:
-    """One line of a unit, and what it is for (empty where the line says it itself)."""
-
-    text: str
-    why: str = ""
 
 
 def unit_text(
@@ -41,14 +33,13 @@ def unit_text(
     environment: Mapping[str, str],
     scope: Scope = Scope.SYSTEM,
     secrets_file: str,
-    user: str | None = None,
     systemd_version: int = 252,
 ) -> str:
     """The whole unit file of `spec`.
 
     `argv` begins with an absolute path; `secrets_file` is where the operator may put variables that no one else shall
-    read (it need not exist); `user` is whom the engine runs as, at system scope only; `systemd_version` decides what
-    may be written, since an older systemd warns of directives that it does not know.
+    read (it need not exist); `systemd_version` decides what may be written, since an older systemd warns of directives
+    that it does not know.
 
     Raises OperatorError for text that no unit can carry (control characters above all) and for secrets.
     """
@@ -58,7 +49,6 @@ def unit_text(
         environment=environment,
         scope=scope,
         secrets_file=secrets_file,
-        user=user,
         systemd_version=systemd_version,
     )
     return text_of(lines)
@@ -76,24 +66,37 @@ def unit_lines(
     environment: Mapping[str, str],
     scope: Scope = Scope.SYSTEM,
     secrets_file: str,
-    user: str | None = None,
     systemd_version: int = 252,
 ) -> tuple[UnitLine, ...]:
     """The lines of `unit_text`, each with what it is for."""
-    _refuse_secrets(argv, environment, secrets_file)
-    return (
+    refuse_exposed(argv, environment, secrets_file)
+    user = spec.user if scope is Scope.SYSTEM and spec.user not in ("", "root") else None
+    lines = (
         UnitLine(f"# Written by gpudeck for the engine {spec.name}, and written anew as a whole when that changes."),
         UnitLine("# What is to last belongs into a drop-in: systemctl edit."),
         UnitLine(""),
         *_unit_section(spec, scope),
         UnitLine(""),
-        *_service_section(argv, environment, scope, secrets_file, user, systemd_version),
+        *_service_section(user, argv, environment, scope, secrets_file, systemd_version),
         UnitLine(""),
         *_install_section(scope),
         UnitLine(""),
         UnitLine(f"[{SECTION}]", "systemd skips this section: it is how gpudeck knows its own unit again."),
         UnitLine(_KEY + spec_json.dumps(spec), "The plan that this unit was made from."),
     )
+    return (*lines, UnitLine(_SUM + _sum(text_of(lines)), "Of all above: tells an edit by hand."))
+
+
+def edited(text: str) -> bool:
+    """Whether a unit that gpudeck wrote has been changed since; False for others' units."""
+    if spec_of(text) is None:
+        return False
+    head, found, last = text.rpartition(f"\n{_SUM}")
+    return not found or last.rstrip("\n") != _sum(f"{head}\n")
+
+
+def _sum(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def spec_of(text: str) -> EngineSpec | None:
@@ -108,17 +111,6 @@ def spec_of(text: str) -> EngineSpec | None:
             except OperatorError:
                 return None
     return None
-
-
-def _refuse_secrets(argv: Sequence[str], environment: Mapping[str, str], secrets_file: str) -> None:
-    way_out = f"put it into {secrets_file} (mode 0600) as"
-    for name in SECRETS:
-        if name in environment:
-            raise OperatorError(f"{name} would stand in the unit for everyone to read: {way_out} {name}=… instead.")
-    if any(word == _KEY_OPTION or word.startswith(f"{_KEY_OPTION}=") for word in argv):
-        raise OperatorError(
-            f"{_KEY_OPTION} would stand on the command line for everyone to read: {way_out} VLLM_API_KEY=… instead."
-        )
 
 
 def _unit_section(spec: EngineSpec, scope: Scope) -> tuple[UnitLine, ...]:
@@ -139,18 +131,18 @@ def _unit_section(spec: EngineSpec, scope: Scope) -> tuple[UnitLine, ...]:
 
 
 def _service_section(
+    user: str | None,
     argv: Sequence[str],
     environment: Mapping[str, str],
     scope: Scope,
     secrets_file: str,
-    user: str | None,
     systemd_version: int,
 ) -> tuple[UnitLine, ...]:
     lines = [
         UnitLine("[Service]"),
         UnitLine("Type=exec", "A program that can not be executed fails the start at once."),
     ]
-    if user is not None and scope is Scope.SYSTEM:
+    if user is not None:
         lines.append(UnitLine(f"User={account(user)}", "The engine runs as this user instead of root."))
     for name, value in with_path(argv, environment).items():
         lines.append(UnitLine(f"Environment={assignment(name, value)}", _WHY.get(name, "")))
@@ -175,9 +167,14 @@ def _service_section(
         UnitLine("TimeoutStartSec=infinity", "Loading a large model takes as long as it takes."),
         UnitLine(f"TimeoutStopSec={stop}s", "Time to finish what is streamed; a vLLM that starts ignores SIGTERM."),
         UnitLine("KillMode=control-group", "A worker that is left behind would hold its card."),
+        UnitLine("OOMPolicy=kill", "Where the kernel ends one process for memory, the rest goes and all starts anew."),
         UnitLine("LimitNOFILE=1048576", "Each connection, worker pipe and weight file takes a descriptor."),
+        UnitLine("LimitMEMLOCK=infinity", "Memory that cards or network adapters read directly is locked."),
+        UnitLine("TasksMax=infinity", "Each worker has threads by the number of CPU cores, above systemd's own limit."),
         UnitLine("LogRateLimitIntervalSec=0", "No line of the engine's log is dropped."),
     ]
+    if scope is Scope.SYSTEM:
+        lines += hardening(user, environment)
     return tuple(lines)
 
 

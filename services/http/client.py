@@ -7,7 +7,7 @@ import asyncio
 import importlib
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.http.address import Address
 from gpudeck.services.http.answer import Answer
-from gpudeck.services.http.events import ChatEvent, Message
+from gpudeck.services.http.events import ChatEvent, Message, ServedModel
 from gpudeck.services.http.refusals import EngineUnreachableError, UnknownModelError, refusal
 from gpudeck.services.http.sse import EventReader, EventTooLongError
 from gpudeck.services.text import printable
@@ -62,11 +62,14 @@ class VllmClient:
 
     async def models(self) -> tuple[str, ...]:
         """The names that the server answers to."""
+        return tuple(model.name for model in await self.served())
+
+    async def served(self) -> tuple[ServedModel, ...]:
+        """The models that the server answers for."""
         async with self._request("GET", "/v1/models") as response:
             body = await self._body(response)
         try:
-            document = json.loads(body)
-            return tuple(str(model["id"]) for model in document["data"])
+            return tuple(_served(model) for model in json.loads(body)["data"])
         except (ValueError, RecursionError, KeyError, TypeError):
             raise OperatorError(f"{self.address} answered /v1/models with something else: is it a vLLM?") from None
 
@@ -104,8 +107,11 @@ class VllmClient:
         top_p: float | None = None,
         stop: Sequence[str] = (),
         seed: int | None = None,
+        more: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[ChatEvent, None]:
         """Stream an answer; `model` None or "" takes the first that is served.  The last event is `Done`.
+
+        `more` are further fields of the request, under vLLM's names: response_format, ignore_eos …
 
         Closing the iterator (`aclose`, or cancelling the task) closes the connection, which ends the request in the
         engine.  Raises ContextTooLongError, UnknownModelError, EngineUnreachableError or plain OperatorError, also
@@ -123,6 +129,7 @@ class VllmClient:
         body |= {name: value for name, value in options.items() if value is not None}
         if stop:
             body["stop"] = list(stop)
+        body |= more or {}
         answer = Answer(str(self.address), time.monotonic())
         try:
             async with self._request("POST", "/v1/chat/completions", body) as response:
@@ -217,6 +224,11 @@ class VllmClient:
 
     def _refusal(self, response: "httpx.Response", body: bytes) -> OperatorError:
         return refusal(str(self.address), response.status_code, body, has_key=self._key is not None)
+
+
+def _served(model: dict[str, Any]) -> ServedModel:
+    length = model.get("max_model_len")
+    return ServedModel(str(model["id"]), length if isinstance(length, int) and length > 0 else None)
 
 
 def _reason(error: Exception) -> str:

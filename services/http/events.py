@@ -12,6 +12,14 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class ServedModel:
+    """One model of /v1/models; `max_model_len` is its context in tokens, None where the server does not tell."""
+
+    name: str
+    max_model_len: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TextDelta:
     text: str
 

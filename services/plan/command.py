@@ -1,6 +1,18 @@
 """The command line and the environment that an engine spec stands for."""
 
+from gpudeck.services.plan.extra import has_option
 from gpudeck.services.plan.types import EngineOptions, EngineSpec
+from gpudeck.services.plan.versions import release
+
+# What gpudeck and others that watch an engine ask for again and again; each answer would be a line in its log.
+LOOKED_AT = ("/health", "/metrics", "/v1/models")
+_ACCESS_LOG = ("--disable-access-log-for-endpoints", "--disable-uvicorn-access-log")
+_QUIET_SINCE = "0.16"  # vllm#30011
+
+
+def can_be_quiet(version: str) -> bool:
+    """Whether that vLLM can leave single addresses out of its access log."""
+    return release(version) >= release(_QUIET_SINCE)
 
 
 def argv(spec: EngineSpec) -> tuple[str, ...]:
@@ -18,6 +30,8 @@ def argv(spec: EngineSpec) -> tuple[str, ...]:
         if size > 1:
             words += [option, str(size)]
     words += option_words(spec.options)
+    if spec.quiet and not any(has_option(spec.options.extra, option) for option in _ACCESS_LOG):
+        words += [_ACCESS_LOG[0], ",".join(LOOKED_AT)]
     return tuple(words)
 
 

@@ -10,6 +10,7 @@ from gpudeck.services.text import printable
 MAX_NAME = 64  # a unit's file name may have 255 characters; a name longer than this can not be read on the screen
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*\Z")
 _UNSAFE = re.compile(r"[^a-z0-9_.-]+")
+_ACCOUNT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}\Z")  # systemd's valid_user_group_name(), the strict form
 # Endings that say what a file is, not what the model is called.
 _ENDINGS = (".gguf", ".safetensors")
 
@@ -32,6 +33,11 @@ def checked_name(name: str) -> str:
         f"{shown!r} can not be an engine's name: use lower-case letters, digits, '-', '_' and '.', "
         f"beginning with a letter or digit, like {_cleaned(name)}."
     )
+
+
+def is_account(name: str) -> bool:
+    """Whether an account of a machine can be called so."""
+    return _ACCOUNT.match(name) is not None
 
 
 def name_for(model: str, taken: Collection[str] = ()) -> str:

@@ -47,6 +47,8 @@ def loads(text: str) -> EngineSpec:
         program=_list(fields["program"], "program", _text),
         environment=_list(fields["environment"], "environment", _pair),
         shared_gpus=_list(fields["shared_gpus"], "shared_gpus", _whole),
+        user=_maybe(_text)(fields["user"], "user"),
+        quiet=_flag(fields["quiet"], "quiet"),
     )
 
 

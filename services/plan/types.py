@@ -65,3 +65,5 @@ class EngineSpec:
     program: tuple[str, ...] = ("vllm",)  # what stands before `serve`; its first word may be a path
     environment: tuple[tuple[str, str], ...] = ()  # variables beyond those that the placement asks for
     shared_gpus: tuple[int, ...] = ()  # cards that the operator shares on purpose with other engines
+    user: str | None = None  # the account that its unit runs as, at system scope; None: root
+    quiet: bool = False  # its vLLM can be told not to log who looks whether it lives, and is

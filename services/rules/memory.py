@@ -10,6 +10,7 @@ from gpudeck.services.plan.changes import Change, options_change
 from gpudeck.services.plan.extra import without_options
 from gpudeck.services.plan.findings import Finding, Severity
 from gpudeck.services.rules.rule import ModelPlan, Rule, gib, named
+from gpudeck.services.text import printable
 
 WEIGHTS = Rule(
     "weights-fit",
@@ -98,7 +99,7 @@ def check(judged: ModelPlan) -> Iterator[Finding]:
     yield from _model_length(judged)
     if memory is None or not memory.ranks or model.weights is None:
         return
-    yield from _occupied(memory)
+    yield from _occupied(judged, memory)
     tightest = min(memory.ranks, key=lambda rank: rank.free_at_start - rank.weights)
     if tightest.weights > tightest.free_at_start:
         yield _weights_too_large(tightest)
@@ -119,11 +120,15 @@ def _model_length(judged: ModelPlan) -> Iterator[Finding]:
         )
 
 
-def _occupied(memory: MemoryDetail) -> Iterator[Finding]:
+def _occupied(judged: ModelPlan, memory: MemoryDetail) -> Iterator[Finding]:
     for rank in memory.ranks:
         if rank.free_at_start < rank.budget and memory.settings.kv_cache_memory_bytes is None:
             share = _useful_share(memory, rank, rank.free_at_start)
-            taken = f"{gib(rank.other)} are taken already" if rank.other else "the CUDA context takes the rest"
+            taken = (
+                f"{gib(rank.other)} are taken already{_by_whom(judged, rank)}"
+                if rank.other
+                else "the CUDA context takes the rest"
+            )
             yield OCCUPIED.finding(
                 f"{named(rank.gpu)}: {gib(rank.free_at_start)} of {gib(rank.cuda_total)} would be free, less than the "
                 f"requested share ({memory.settings.utilization:g}, {gib(rank.budget)}): {taken}.",
@@ -134,9 +139,27 @@ def _occupied(memory: MemoryDetail) -> Iterator[Finding]:
             )
         elif rank.other >= _SHARED_FROM:
             yield SHARED.finding(
-                f"{named(rank.gpu)} holds {gib(rank.other)} of other processes, which may grow and slow the engine.",
+                f"{named(rank.gpu)} holds {gib(rank.other)} of other processes{_by_whom(judged, rank)}, which may "
+                "grow and slow the engine.",
                 "Use a free card, or stop what runs there.",
             )
+
+
+def _by_whom(judged: ModelPlan, rank: RankMemory) -> str:
+    """ ", most of it by python3 (pid 4711)": the process that holds most of the card, where it is known."""
+    plan = judged.plan
+    held = [
+        process
+        for reading in plan.around.readings
+        if reading.gpu == rank.gpu.index
+        for process in reading.processes
+        if process.memory_bytes and process.engine != plan.spec.name
+    ]
+    most = max(held, key=lambda process: process.memory_bytes or 0, default=None)
+    if most is None or 2 * (most.memory_bytes or 0) < rank.other:
+        return ""
+    who = most.engine or most.name
+    return f", most of it by {printable(who)} (pid {most.pid})"
 
 
 def _weights_too_large(rank: RankMemory) -> Finding:

@@ -3,18 +3,19 @@
 from collections.abc import Iterator
 
 from gpudeck.services.plan.changes import options_change
-from gpudeck.services.plan.extra import has_option, without_options
+from gpudeck.services.plan.extra import has_option, options_in, without_options
 from gpudeck.services.plan.findings import Finding, Severity
+from gpudeck.services.plan.secrets import API_KEY, secret_variable
 from gpudeck.services.rules.rule import Plan, Rule
 from gpudeck.services.text import printable
 
 KEY_SHOWN = Rule(
     "api-key-shown",
     Severity.ERROR,
-    "An API key on the command line",
+    "An API key or a token on the command line",
     "Every user of the machine can read a process's command line, and the journal keeps it; gpudeck writes no unit "
     "that holds a key.",
-    "vllm serve --help: --api-key; proc(5), /proc/pid/cmdline",
+    "vllm serve --help: --api-key, --hf-token; proc(5), /proc/pid/cmdline",
 )
 OPEN = Rule(
     "open-to-network",
@@ -34,23 +35,26 @@ REMOTE_CODE = Rule(
 RULES = (KEY_SHOWN, OPEN, REMOTE_CODE)
 _LOOPBACK = ("localhost", "::1", "127.")
 _LOCAL = "127.0.0.1"
+_WAYS = {"--api": "--api-key-file", "--hf-": "--hf-token-file"}
 
 
 def check(plan: Plan) -> Iterator[Finding]:
     options = plan.spec.options
-    keyed = has_option(options.extra, "--api-key")
-    if keyed:
+    shown = [name for name, value in options_in(options.extra) if secret_variable(name) and value]
+    keyed = any(secret_variable(name) == API_KEY for name in shown)
+    if shown:
+        variables = " and ".join(sorted({secret_variable(name) or "" for name in shown}))
         yield KEY_SHOWN.finding(
-            "--api-key would stand on the command line for everyone to read.",
-            "Take it out, and put VLLM_API_KEY into the engine's key file (gpudeck unit names it).",
-            options_change(extra=without_options(options.extra, {"--api-key"})),
+            f"{' and '.join(shown)} would stand on the command line for everyone to read.",
+            f"Take it out, and give {variables} as a key: in the options form, or by {_WAYS[shown[0][:5]]}.",
+            options_change(extra=without_options(options.extra, set(shown))),
         )
     in_environment = any(name == "VLLM_API_KEY" and value for name, value in plan.spec.environment)
     if not options.host.startswith(_LOOPBACK) and not (keyed or in_environment or plan.around.key_set):
         yield OPEN.finding(
             f"The engine would listen on {printable(options.host[:64]) or 'all addresses'} without an API key that is "
             "known of.",
-            f"Use --host {_LOCAL}, or put VLLM_API_KEY into the engine's key file (gpudeck unit names it).",
+            f"Use --host {_LOCAL}, or give it a key: in the options form, or by --api-key-file.",
             options_change(host=_LOCAL),
         )
     if has_option(options.extra, "--trust-remote-code"):

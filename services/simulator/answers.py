@@ -1,5 +1,6 @@
 """What the simulated engine says: that it is one, and what it was asked."""
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -38,6 +39,29 @@ def answer(asked: str, options: Options, load: Load) -> str:
         f"Its KV cache would hold {load.kv_cache_tokens:,} tokens, that is "
         f"{load.kv_cache_tokens / load.max_model_len:.1f} requests of {load.max_model_len:,} tokens at once.\n\n"
         "What is real: the process, its log, this stream and everything that gpudeck does with them."
+    )
+
+
+def structured(response_format: object) -> str | None:
+    """What output that is held to a form would be here: JSON of that schema; None where no form was asked for."""
+    if not isinstance(response_format, dict) or response_format.get("type") not in ("json_object", "json_schema"):
+        return None
+    wrapped = response_format.get("json_schema")
+    schema = wrapped.get("schema") if isinstance(wrapped, dict) else None
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return json.dumps(
+        {name: _instance(each) for name, each in properties.items()} if isinstance(properties, dict) else {}
+    )
+
+
+def _instance(schema: object) -> object:
+    """The first value that a property's schema allows, as far as a simulation needs it."""
+    if not isinstance(schema, dict):
+        return None
+    if isinstance(schema.get("enum"), list) and schema["enum"]:
+        return schema["enum"][0]
+    return {"boolean": True, "integer": 0, "number": 0, "string": "", "array": [], "object": {}}.get(
+        str(schema.get("type"))
     )
 
 

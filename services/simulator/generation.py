@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from gpudeck.services.simulator.answers import answer, prompt_of, tokens
+from gpudeck.services.simulator.answers import answer, prompt_of, structured, tokens
 from gpudeck.services.simulator.loads import LoadsFile
 from gpudeck.services.simulator.memory import Load
 from gpudeck.services.simulator.meter import Meter
@@ -100,7 +100,7 @@ class Generator:
             )
         options = body.get("stream_options")
         return Request(
-            answer=tokens(answer(asked, self._options, self._load)),
+            answer=tokens(structured(body.get("response_format")) or answer(asked, self._options, self._load)),
             limit=wanted or length - prompt_tokens,
             prompt_tokens=prompt_tokens,
             stream=bool(body.get("stream")),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from gpudeck.services.adoption.report import ADOPT_DOCUMENT
 from gpudeck.services.box.shape import published
+from gpudeck.services.check.report import CHECK_DOCUMENT
 from gpudeck.services.diagnosis.report import DIAGNOSE_DOCUMENT
 from gpudeck.services.doctor.report import DOCTOR_DOCUMENT
 from gpudeck.services.engine import reportshape
@@ -13,6 +14,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PUBLISHED = {
     "adopt-command.schema.json": (ADOPT_DOCUMENT, "gpudeck adopt --json"),
     **reportshape.PUBLISHED,
+    "check-command.schema.json": (CHECK_DOCUMENT, "gpudeck check --json"),
     "doctor-command.schema.json": (DOCTOR_DOCUMENT, "gpudeck doctor --json"),
     "diagnose-command.schema.json": (DIAGNOSE_DOCUMENT, "gpudeck diagnose --json"),
 }

@@ -3,6 +3,7 @@
 A plan that is blocked is installed with --force; what no plan can say is edited into the command by hand.
 """
 
+import re
 import signal
 import subprocess
 import sys
@@ -41,7 +42,7 @@ def too_long(side: Roadside) -> None:
         terminal.press("3")
         terminal.wait_for(name)
         terminal.press("s")
-        terminal.wait_until(lambda screen: "failed" in screen, "failure on the screen", 180)
+        terminal.wait_until(lambda screen: re.search(rf"{name} +failed", screen) is not None, "failed engine", 180)
         terminal.settle()
         side.keep(terminal, "too-long")
         terminal.press("f")
@@ -84,7 +85,7 @@ def out_of_memory(side: Roadside) -> None:
     """Weights that are larger than the card."""
     name = _install(side, LARGE, "--force")
     side.run("start", name, expect=1)
-    side.run("diagnose", name, expect=None)
+    side.run("diagnose", "--engine", name, expect=None)
 
 
 def unknown_flag(side: Roadside) -> None:
@@ -129,7 +130,7 @@ def core_killed(side: Roadside) -> None:
         terminal.settle()
         side.keep(terminal, "core-killed")
     side.run("status", name, expect=None)
-    side.run("diagnose", name, expect=None)
+    side.run("diagnose", "--engine", name, expect=None)
 
 
 FAILURES: dict[str, Callable[[Roadside], None]] = {

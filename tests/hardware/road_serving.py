@@ -1,6 +1,7 @@
 """The road where all goes well: recorded, planned, started, measured, talked to, stopped."""
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -42,7 +43,7 @@ def serve(side: Roadside) -> None:
         side.keep(terminal, "review")
         terminal.press("enter")
         began = time.monotonic()
-        phases = _follow(terminal, lambda screen: "is ready" in screen or "failed" in screen)
+        phases = _follow(terminal, lambda screen: re.search(rf"is ready|{MODEL} +failed", screen) is not None)
         assert "is ready" in terminal.text(), terminal.text()
         side.note(ready_after=round(time.monotonic() - began, 1), phases=phases)
         terminal.press("c")

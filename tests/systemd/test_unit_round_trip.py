@@ -14,8 +14,10 @@ from gpudeck.services.engine.systemd.connection import CALL_SECONDS, Connection
 from gpudeck.services.engine.systemd.manager import SystemdRunner
 from gpudeck.services.engine.systemd.units import facts_of, load
 from gpudeck.services.engine.types import Scope
-from gpudeck.services.engine.unit_text import SECRETS, spec_of, unit_text, with_path
+from gpudeck.services.engine.unit_text import spec_of, unit_text, with_path
 from gpudeck.services.plan.command import argv, environment
+from gpudeck.services.plan.extra import option_name
+from gpudeck.services.plan.secrets import is_secret
 from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
 from tests.rigs.small_engines import inside_systemd
 
@@ -30,7 +32,7 @@ texts = st.one_of(
     st.text(st.sampled_from(list(" \"'\\%$;{}#!@:+-=n")), max_size=12),
     st.sampled_from(["", ";", "\\;", "$HOME", "${HOME}", "%h", "%%", "\\n", "\\x41", "a\\", "'", '"', "#", " ", "-"]),
 )
-names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,20}", fullmatch=True).filter(lambda name: name not in SECRETS)
+names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,20}", fullmatch=True).filter(lambda name: not is_secret(name))
 programs = st.lists(
     st.text(carried.filter(lambda character: character not in "/\"'\\"), min_size=1, max_size=12).filter(
         lambda part: part not in (".", "..")
@@ -46,7 +48,7 @@ specs = st.builds(
     options=st.builds(
         EngineOptions,
         served_model_name=texts,
-        extra=st.lists(texts.filter(lambda word: "--api-key" not in word)).map(tuple),
+        extra=st.lists(texts.filter(lambda word: not option_name(word).startswith(("--api-k", "--hf-t")))).map(tuple),
     ),
     program=st.tuples(programs),
     environment=st.lists(st.tuples(names, texts), unique_by=lambda pair: pair[0]).map(tuple),

@@ -52,6 +52,9 @@ def test_options_go_through_the_form_unchanged(options: EngineOptions) -> None:
         ("dtype", "half --port 1", "--dtype takes one word, like half."),
         ("served_model_name", "two words", "--served-model-name takes one name without blanks"),
         ("extra", "--chat-template 'x", "A quotation mark is not closed"),
+        ("extra", "--api_key=hush", "A key on the command line is there for everyone to read"),
+        ("user", "no one", "user takes the name of an account"),
+        ("api_key", "two words", "The value for VLLM_API_KEY is more than one word"),
         ("extra", "model", "Options begin with a dash: what is model for?"),
         ("extra", "--a\x1b[2J", "An option holds a character that can not be printed"),
     ],
@@ -87,8 +90,19 @@ def test_what_another_engine_uses_is_refused_by_its_name() -> None:
 
 
 def test_every_option_has_a_field_under_vllms_name() -> None:
-    attributes = {field.attribute for field in FIELDS} - {"name"}
+    attributes = {field.attribute for field in FIELDS} - {"name", "user", "api_key", "hf_token"}
     assert attributes == set(EngineOptions.__dataclass_fields__)
     for field in FIELDS:
-        if field.attribute not in ("name", "extra"):
+        if field.attribute not in ("name", "extra", "user", "api_key", "hf_token"):
             assert field.label == "--" + field.attribute.replace("_", "-")
+
+
+def test_keys_come_out_of_their_fields_and_never_into_one() -> None:
+    texts = texts_of("gemma", EngineOptions(), "vllm")
+    assert (texts["user"], texts["api_key"], texts["hf_token"]) == ("vllm", "", "")
+    named, errors = read_fields(texts | {"api_key": "k1", "hf_token": "hf_1"}, {})
+    assert errors == {}
+    assert named is not None
+    assert named.user == "vllm"
+    assert named.secrets.values == (("VLLM_API_KEY", "k1"), ("HF_TOKEN", "hf_1"))
+    assert "k1" not in repr(named)

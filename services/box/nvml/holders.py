@@ -82,6 +82,7 @@ class Holders:
             tp_rank=ranks.tp if ranks else None,
             pp_rank=ranks.pp if ranks else None,
             dp_rank=ranks.dp if ranks else None,
+            container=person.container,
             mig=None if instance == _NO_INSTANCE else instance,
         )
 

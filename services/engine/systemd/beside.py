@@ -4,9 +4,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
+from gpudeck.services.engine.drift import Drift
 from gpudeck.services.engine.systemd.manager import SystemdRunner
-from gpudeck.services.engine.types import LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
+from gpudeck.services.engine.types import NO_SECRETS, LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
 from gpudeck.services.errors import OperatorError
+from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineSpec
 
 _MARK = "@system"  # behind the name of a system's engine where an own one has it too; no engine's name holds an @
@@ -32,8 +34,24 @@ class Beside:
     def preview(self, spec: EngineSpec) -> UnitPreview:
         return self.own.preview(spec)
 
-    def install(self, spec: EngineSpec, *, enable: bool = False) -> None:
-        self.own.install(spec, enable=enable)
+    def install(self, spec: EngineSpec, *, enable: bool = False, secrets: Secrets = NO_SECRETS) -> None:
+        self.own.install(spec, enable=enable, secrets=secrets)
+
+    def keep_secrets(self, name: str, secrets: Secrets) -> None:
+        runner, bare = self._of(name)
+        runner.keep_secrets(bare, secrets)
+
+    def api_key(self, name: str) -> str | None:
+        runner, bare = self._of(name)
+        return runner.api_key(bare)
+
+    def drift(self, name: str) -> tuple[Drift, ...]:
+        runner, bare = self._of(name)
+        return runner.drift(bare)
+
+    def reload(self, name: str) -> None:
+        runner, bare = self._of(name)
+        runner.reload(bare)
 
     def start(self, name: str) -> None:
         runner, bare = self._of(name)

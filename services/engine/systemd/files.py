@@ -3,13 +3,20 @@
 import contextlib
 import os
 import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
+from gpudeck.services.adoption.files import read_text
+from gpudeck.services.adoption.read import read_unit
+from gpudeck.services.adoption.types import UnitFiles
 from gpudeck.services.engine.types import Scope
-from gpudeck.services.engine.unit_text import spec_of
+from gpudeck.services.engine.unit_text import edited, spec_of
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.types import EngineSpec
 
+_Version: TypeAlias = tuple[int, int, int]  # when it was changed, its size, its inode
 _LARGEST = 1 << 20  # no unit comes near it; a device or a wrong file must not be read for ever
 
 
@@ -39,39 +46,68 @@ def read(path: str | Path) -> str | None:
 
 
 class Authors:
-    """Tells which unit files gpudeck wrote, and from what; reads each only when it has changed."""
+    """Tells which unit files gpudeck wrote, and what they run; reads each only when it has changed."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[tuple[int, int, int], EngineSpec | None]] = {}
+        self._known: dict[str, tuple[tuple[_Version, ...], EngineSpec | None]] = {}
 
-    def spec(self, path: str, name: str) -> EngineSpec | None:
-        """What gpudeck made the file from; None where it did not write it, or wrote it for another engine."""
+    def spec(self, path: str, name: str, drop_ins: Sequence[str] = ()) -> EngineSpec | None:
+        """What the unit runs; None where gpudeck did not write the file, or wrote it for another engine.
+
+        That is what gpudeck made it from, but for what was edited by hand and for what drop-ins change.
+        """
         if not path:
             return None
         try:
-            status = os.stat(path)  # noqa: PTH116, as above
+            version = (_version(path), *(_version(each) for each in drop_ins if os.path.exists(each)))  # noqa: PTH110
         except OSError:
             self._known.pop(path, None)
             return None
-        version = (status.st_mtime_ns, status.st_size, status.st_ino)
         known = self._known.get(path)
         if known is None or known[0] != version:
-            known = self._known[path] = (version, spec_of(read(path) or ""))
+            known = self._known[path] = (version, _as_it_stands(path, drop_ins))
         spec = known[1]
         return spec if spec is not None and spec.name == name else None
 
 
-def write(path: Path, text: str) -> None:
-    """Write a unit file whole or not at all, readable by everyone.  Raises OperatorError."""
+def _version(path: str) -> _Version:
+    status = os.stat(path)  # noqa: PTH116, a str must not cost a Path on every signal
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _as_it_stands(path: str, drop_ins: Sequence[str]) -> EngineSpec | None:
+    text = read(path) or ""
+    spec = spec_of(text)
+    if spec is None or not (drop_ins or edited(text)):
+        return spec
+    texts = (text, *(read(each) or "" for each in drop_ins))
+    found = read_unit(UnitFiles(os.path.basename(path), texts, path), read_text)  # noqa: PTH119
+    if found is None:
+        return spec
+    there = found.spec
+    return replace(
+        spec,
+        model=there.model,
+        placement=there.placement,
+        options=there.options,
+        layer_partition=there.layer_partition,
+    )
+
+
+def write(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a file whole or not at all; a unit is for everyone to read.  Raises OperatorError.
+
+    From its first byte on it can be read by no one whom `mode` does not let.
+    """
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # systemd looks at names that end in a unit type only.
+        # systemd looks at names that end in a unit type only.  mkstemp's files are their owner's alone.
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            os.fchmod(descriptor, 0o644)
+            os.fchmod(descriptor, mode)
             os.fsync(descriptor)
         os.replace(temporary, path)  # noqa: PTH105
         temporary = None
@@ -87,8 +123,10 @@ def write(path: Path, text: str) -> None:
 def delete(path: Path) -> None:
     """Raises OperatorError."""
     try:
-        path.unlink(missing_ok=True)
+        path.unlink()
         _sync_folder(path.parent)
+    except FileNotFoundError:
+        return
     except OSError as error:
         raise OperatorError(_unwritable(path, error)) from None
 

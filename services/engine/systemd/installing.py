@@ -5,6 +5,8 @@ import re
 import shutil
 from pathlib import Path
 
+from gpudeck.services.engine import secrets_file
+from gpudeck.services.engine.account import check_account
 from gpudeck.services.engine.systemd import files
 from gpudeck.services.engine.systemd.bus import Bus
 from gpudeck.services.engine.systemd.connection import CALL_SECONDS, Connection
@@ -12,35 +14,33 @@ from gpudeck.services.engine.systemd.errors import JobFailedError, NoRightsError
 from gpudeck.services.engine.systemd.orders import Orders
 from gpudeck.services.engine.systemd.outcome import why_not_loaded
 from gpudeck.services.engine.systemd.roster import Roster
-from gpudeck.services.engine.types import UnitPreview
+from gpudeck.services.engine.types import Scope, UnitPreview
 from gpudeck.services.engine.unit_text import text_of, unit_lines
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.command import argv, environment
 from gpudeck.services.plan.naming import checked_name
+from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.text import printable
 
 
 class Installing:
-    """`user` is whom installed engines run as (system scope; None: root)."""
-
-    def __init__(self, bus: Bus, roster: Roster, orders: Orders, user: str | None) -> None:
+    def __init__(self, bus: Bus, roster: Roster, orders: Orders) -> None:
         self._bus = bus
         self._roster = roster
         self._orders = orders
-        self._user = user
 
     def preview(self, spec: EngineSpec) -> UnitPreview:
         unit = self._roster.unit(checked_name(spec.name))
         scope = self._roster.scope
         path = files.unit_folder(scope) / unit
+        keys = str(files.secrets_file(scope, unit))
         lines = unit_lines(
             spec,
             argv=_absolute(argv(spec)),
             environment=environment(spec),
             scope=scope,
-            secrets_file=str(files.secrets_file(scope, unit)),
-            user=self._user,
+            secrets_file=keys,
             systemd_version=self._version(),
         )
         text, reasons = text_of(lines), tuple(line.why for line in lines)
@@ -49,12 +49,14 @@ class Installing:
             raise UnitTakenError(why_not_loaded(unit, facts, scope) or "")
         standing = str(path) if path.is_symlink() or path.exists() else facts["FragmentPath"]
         if not standing:
-            return UnitPreview(str(path), text, reasons=reasons)
+            return UnitPreview(str(path), text, reasons=reasons, secrets_file=keys)
         written_here = self._roster.authors.spec(standing, spec.name) is not None
         ours = standing == str(path) and not path.is_symlink() and written_here
-        return UnitPreview(standing, text, existing=files.read(standing) or "", managed=ours, reasons=reasons)
+        return UnitPreview(
+            standing, text, existing=files.read(standing) or "", managed=ours, reasons=reasons, secrets_file=keys
+        )
 
-    def install(self, spec: EngineSpec, *, enable: bool) -> None:
+    def install(self, spec: EngineSpec, *, enable: bool, secrets: Secrets) -> None:
         unit = self._roster.unit(spec.name)
         preview = self.preview(spec)
         if not preview.managed:
@@ -62,6 +64,10 @@ class Installing:
                 f"{unit} is there already and was not written by gpudeck ({preview.path}): "
                 "give the engine another name, or remove that unit."
             )
+        if spec.user and self._roster.scope is Scope.SYSTEM:
+            check_account(spec.user, program=_absolute(argv(spec))[0], model=spec.model)
+        if secrets:
+            self._write_secrets(unit, secrets)
         if not preview.unchanged:
             files.write(Path(preview.path), preview.text)
         if enable:
@@ -84,8 +90,23 @@ class Installing:
         self._orders.stop(unit)
         self._orders.disable(unit)
         files.delete(path)
+        files.delete(files.secrets_file(self._roster.scope, unit))
         self._orders.reload()
         self._orders.reset(unit)
+
+    def keep_secrets(self, name: str, secrets: Secrets) -> None:
+        unit = self._roster.unit(name)
+        if self._roster.authors.spec(str(files.unit_folder(self._roster.scope) / unit), name) is None:
+            raise UnitTakenError(f"{unit} was not written by gpudeck, and reads no key file of gpudeck's.")
+        self._write_secrets(unit, secrets)
+
+    def _write_secrets(self, unit: str, secrets: Secrets) -> None:
+        path = files.secrets_file(self._roster.scope, unit)
+        text = secrets_file.changed_text(path, secrets)
+        if text is None:
+            files.delete(path)
+        else:
+            files.write(path, text, secrets_file.MODE)
 
     def _version(self) -> int:
         def ask(connection: Connection) -> str:

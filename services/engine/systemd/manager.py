@@ -7,17 +7,22 @@ from pathlib import Path
 
 from gi.repository import GLib
 
+from gpudeck.services.engine import secrets_file
+from gpudeck.services.engine.drift import Drift
 from gpudeck.services.engine.journal import JournalQuery, Run
 from gpudeck.services.engine.journal_follower import JournalFollower
 from gpudeck.services.engine.starts.in_journal import starts_of
+from gpudeck.services.engine.systemd import files
 from gpudeck.services.engine.systemd.bus import Bus
 from gpudeck.services.engine.systemd.connection import CALL_SECONDS, Connection
+from gpudeck.services.engine.systemd.drifting import Drifting
 from gpudeck.services.engine.systemd.errors import remote_name
 from gpudeck.services.engine.systemd.installing import Installing
 from gpudeck.services.engine.systemd.jobs import Jobs
 from gpudeck.services.engine.systemd.orders import Orders
 from gpudeck.services.engine.systemd.roster import Roster
-from gpudeck.services.engine.types import LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
+from gpudeck.services.engine.types import NO_SECRETS, LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
+from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineSpec
 
 _LINGER = "/var/lib/systemd/linger"  # where logind keeps note of it, in a file of each user's name
@@ -27,18 +32,16 @@ _ALREADY_SUBSCRIBED = "org.freedesktop.systemd1.AlreadySubscribed"
 class SystemdRunner:
     """Runs engines as units `<prefix><name>.service` of the system's systemd, or of the user's own."""
 
-    def __init__(self, scope: Scope, prefix: str = "vllm-", *, user: str | None = None) -> None:
-        """Connects.  `user` is whom installed engines run as (system scope; None: root).
-
-        Raises NoBusError or NoAnswerError where no systemd can be reached.
-        """
+    def __init__(self, scope: Scope, prefix: str = "vllm-") -> None:
+        """Connects.  Raises NoBusError or NoAnswerError where no systemd can be reached."""
         self.scope = scope
         self._jobs = Jobs()
         self._roster = Roster(scope, prefix)
         self._bus = Bus(scope, prepare=self._prepare, on_change=self._bus_changed)
         self._roster.bus = self._bus
         self._orders = Orders(self._bus, self._jobs, self._roster)
-        self._installing = Installing(self._bus, self._roster, self._orders, user)
+        self._installing = Installing(self._bus, self._roster, self._orders)
+        self._drifting = Drifting(self._roster, self._installing)
 
     @property
     def description(self) -> str:
@@ -79,11 +82,26 @@ class SystemdRunner:
     def preview(self, spec: EngineSpec) -> UnitPreview:
         return self._installing.preview(spec)
 
-    def install(self, spec: EngineSpec, *, enable: bool = False) -> None:
-        self._installing.install(spec, enable=enable)
+    def install(self, spec: EngineSpec, *, enable: bool = False, secrets: Secrets = NO_SECRETS) -> None:
+        self._installing.install(spec, enable=enable, secrets=secrets)
+
+    def keep_secrets(self, name: str, secrets: Secrets) -> None:
+        self._installing.keep_secrets(name, secrets)
+
+    def api_key(self, name: str) -> str | None:
+        unit = self._roster.unit(name)
+        return secrets_file.api_key(
+            self._roster.facts(unit).get("MainPID") or None, files.secrets_file(self.scope, unit)
+        )
 
     def remove(self, name: str) -> None:
         self._installing.remove(name)
+
+    def drift(self, name: str) -> tuple[Drift, ...]:
+        return self._drifting.of(name)
+
+    def reload(self, name: str) -> None:  # noqa: ARG002, one systemd reads all of its units at once
+        self._orders.reload()
 
     # Lifecycle
 

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from gpudeck.services.adoption.on_box import Services, find_others
 from gpudeck.services.plan.naming import name_for
+from gpudeck.services.plan.secrets import without_secrets
 from gpudeck.services.plan.types import EngineSpec
 
 
@@ -25,7 +26,7 @@ class Others:
         for found in find_others(systemd):
             unit = found.state.unit
             if found.adopted.container is None:
-                specs[unit] = found.adopted.spec
+                specs[unit] = without_secrets(found.adopted.spec)
             if not unit.startswith(prefix):
                 names[name_for(found.state.name, {*ours, *names})] = unit
         changed = names != self._units

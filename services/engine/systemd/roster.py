@@ -47,7 +47,7 @@ class Roster:
 
     def state_from(self, unit: str, facts: dict[str, Any]) -> UnitState:
         name = self.name(unit)
-        spec = self.authors.spec(facts.get("FragmentPath", ""), name)
+        spec = self.authors.spec(facts.get("FragmentPath", ""), name, facts.get("DropInPaths", ()))
         state = units.state_from(facts, name=name, unit=unit, scope=self.scope, spec=spec)
         return state if spec is not None else replace(state, spec=self._others.spec(unit))
 

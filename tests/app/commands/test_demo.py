@@ -7,6 +7,7 @@ import pytest
 
 from gpudeck.services.simulator.models import CONFIGS
 from tests.rigs.as_command import Gpudeck
+from tests.rigs.at_the_panel import free_port
 
 MODEL = "demo-llama-3.1-8b"
 
@@ -35,7 +36,8 @@ def test_a_directory_that_lies_here_is_meant_before_the_demos(
 
 
 def test_the_simulated_engine_serves_what_was_installed(gpudeck: Gpudeck) -> None:
-    assert gpudeck("install", "--demo", MODEL, "--stage", "1", "--name", "served", "--yes").code == 0
+    port = str(free_port())
+    assert gpudeck("install", "--demo", MODEL, "--stage", "1", "--name", "served", "--port", port, "--yes").code == 0
     done = gpudeck("start", "served", "--demo")
     assert (done.code, done.err) == (0, "")
 

@@ -68,7 +68,7 @@ def test_an_xid_is_told_by_the_boxs_card(tmp_path: Path, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("name", ["missing", ""])
 def test_a_file_that_can_not_be_read_is_one_sentence(tmp_path: Path, name: str) -> None:
-    with pytest.raises(OperatorError, match=r"can not be read \(.*\): give the path of a log file\."):
+    with pytest.raises(OperatorError, match=r"can not be read \(.*\): give the path of a log file, or --engine NAME\."):
         run(["diagnose", str(tmp_path / name)])
 
 

@@ -151,6 +151,9 @@ class Waiting:
     def history(self, name: str, lines: int | None = None) -> list[object]:
         return []
 
+    def drift(self, name: str) -> tuple[object, ...]:
+        return ()
+
     def close(self) -> None:
         pass
 

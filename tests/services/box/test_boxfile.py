@@ -225,6 +225,7 @@ WORKER = GpuProcess(
     started_at=1.6e9,
     mig=2,
     command="vllm serve gemma",
+    container="container gemma",
 )
 
 

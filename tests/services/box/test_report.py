@@ -63,6 +63,7 @@ def test_the_words_of_the_design_are_in_the_document() -> None:
             "started_at": None,
             "memory_bytes": 1,
             "mig": None,
+            "container": None,
             "engine": "gemma",
             "rank": 1,
             "tp_rank": 1,

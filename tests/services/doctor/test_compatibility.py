@@ -1,5 +1,7 @@
 """Which driver, CUDA and vLLM go together."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpudeck.services.doctor.check import Health
@@ -33,6 +35,12 @@ def test_the_cuda_of_the_wheel_against_the_drivers(
     assert (check.part, check.health) == ("CUDA", health)
     assert words in check.says
     assert check.says.endswith(".")
+
+
+def test_no_torch_is_not_taken_for_a_torch_without_cuda() -> None:
+    check = cuda(replace(engine(None), torch=None), "580.95.05", "13.0")
+    assert check.health is Health.MISSING
+    assert check.says.startswith("torch does not lie beside vLLM")
 
 
 def test_the_table_grows_with_cuda() -> None:

@@ -143,6 +143,28 @@ def test_a_destructor_that_complains_does_not_fail_the_start() -> None:
     assert tracker.standing.phase is Phase.STARTING
 
 
+def test_a_message_that_begins_a_line_below_its_exception() -> None:
+    """As multiprocessing writes it where a program lacks its guard (seen with vLLM 0.24 on an H200)."""
+    lines = [
+        "Traceback (most recent call last):",
+        '  File "/usr/lib/python3.12/multiprocessing/spawn.py", line 164, in get_preparation_data',
+        "    raise RuntimeError('''",
+        "RuntimeError: ",
+        "        An attempt has been made to start a new process before the",
+        "        current process has finished its bootstrapping phase.",
+        "",
+        "Traceback (most recent call last):",
+        "RuntimeError: Engine core initialization failed. See root cause above.",
+    ]
+    tracker = PhaseTracker()
+    for line in lines:
+        tracker.feed(f"(EngineCore pid=7) {line}" if "root cause" not in line else line)
+    decisive = tracker.standing.decisive
+    assert decisive is not None
+    assert decisive.text == "RuntimeError: An attempt has been made to start a new process before the"
+    assert decisive.number == 4
+
+
 def test_the_next_run_in_the_same_log_begins_anew() -> None:
     tracker = PhaseTracker()
     for name in ("failed-no-weights.log", "healthy-deepseek-eager.log"):

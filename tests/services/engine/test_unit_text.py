@@ -1,6 +1,8 @@
 """The unit's text, held to golden files; what systemd makes of it is tried in tests/systemd/test_unit_round_trip.py."""
 
 import configparser
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpudeck.services.engine.quoting import assignment, command, to_end_of_line, word
 from gpudeck.services.engine.types import Scope
-from gpudeck.services.engine.unit_text import spec_of, unit_lines, unit_text
+from gpudeck.services.engine.unit_text import edited, spec_of, unit_lines, unit_text
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.command import argv, environment
 from gpudeck.services.plan.types import EngineOptions, EngineSpec, Placement
@@ -57,8 +59,8 @@ def text(spec: EngineSpec, **more: object) -> str:
     ("golden", "spec", "more"),
     [
         ("plain.service", PLAIN, {}),
-        ("plain-257.service", PLAIN, {"systemd_version": 257, "user": "vllm"}),
-        ("plain-user.service", PLAIN, {"scope": Scope.USER, "user": "ignored"}),
+        ("plain-257.service", replace(PLAIN, user="vllm", quiet=True), {"systemd_version": 257}),
+        ("plain-user.service", replace(PLAIN, user="ignored"), {"scope": Scope.USER}),
         ("awkward.service", AWKWARD, {}),
     ],
 )
@@ -69,6 +71,31 @@ def test_golden(golden: str, spec: EngineSpec, more: dict[str, object]) -> None:
 @pytest.mark.parametrize("spec", [PLAIN, AWKWARD])
 def test_spec_is_read_back(spec: EngineSpec) -> None:
     assert spec_of(text(spec)) == spec
+
+
+@pytest.mark.parametrize("spec", [PLAIN, AWKWARD])
+def test_what_gpudeck_wrote_is_not_edited(spec: EngineSpec) -> None:
+    assert not edited(text(spec))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: text.replace("--port 8000", "--port 8001"),
+        lambda text: f"{text}[Service]\nNice=5\n",
+        lambda text: f"{text}# mine\n",
+        lambda text: text.replace("Sum=", "Sum=0"),
+        lambda text: "".join(line for line in text.splitlines(keepends=True) if not line.startswith("Sum=")),
+    ],
+)
+def test_an_edit_by_hand_is_told(edit: Callable[[str], str]) -> None:
+    changed = edit(text(PLAIN))
+    assert spec_of(changed) == PLAIN
+    assert edited(changed)
+
+
+def test_a_unit_of_others_is_never_called_edited() -> None:
+    assert not edited("[Service]\nExecStart=/bin/sleep 1\n")
 
 
 @pytest.mark.parametrize(

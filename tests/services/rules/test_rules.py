@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from gpudeck.services.box.types import GIB, Box, Link
+from gpudeck.services.box.types import GIB, Box, GpuProcess, Link, Reading
 from gpudeck.services.models.types import Mla
 from gpudeck.services.plan.findings import Severity, VerdictState
 from gpudeck.services.plan.types import EngineSpec, Placement
 from gpudeck.services.rules.judge import RULES, judge
+from gpudeck.services.rules.surroundings import Surroundings
 from tests.services.rules.plans import (
     CROSSED,
     MIXED,
@@ -250,6 +251,16 @@ def test_a_card_that_others_hold() -> None:
     judgement = judged(MIXED, spec((1,), gpu_memory_utilization=share), used={1: 10 * GIB})
     assert rules(judgement)["gpu-shared"] == "warning"
     assert "gpu-occupied" not in rules(judgement)
+
+
+def test_who_holds_most_of_a_card_is_named() -> None:
+    stranger, other = GpuProcess(4711, "pyth\x1b[2Jon3", 9 * GIB), GpuProcess(4712, "nvtop", 1 * GIB)
+    around = Surroundings(readings=(Reading(1, processes=(other, stranger)), Reading(2, processes=(other,))))
+    for index, named in ((1, True), (2, False)):
+        judgement = judge(MIXED, model(), spec((index,)), used={index: 10 * GIB}, around=around)
+        message = judgement.findings[0].message
+        assert ("are taken already, most of it by pyth^[[2Jon3 (pid 4711)." in message) is named
+        assert message.endswith(".")
 
 
 def test_uneven_memory_over_stages() -> None:
