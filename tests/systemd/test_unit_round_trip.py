@@ -86,7 +86,29 @@ def test_the_other_directives_are_taken_as_they_were_meant(connection: Connectio
     assert (facts["TimeoutStartUSec"], facts["TimeoutStopUSec"]) == (2**64 - 1, 60_000_000)
     assert (facts["StartLimitIntervalUSec"], facts["StartLimitBurst"]) == (3_600_000_000, 5)
     assert (facts["LimitNOFILE"], facts["LogRateLimitIntervalUSec"]) == (1 << 20, 0)
+    assert (facts["LimitMEMLOCK"], facts["TasksMax"], facts["OOMPolicy"]) == (2**64 - 1, 2**64 - 1, "kill")
+    assert (facts["ProtectSystem"], facts["ProtectControlGroups"]) == ("full", True)
+    assert (facts["NoNewPrivileges"], facts["LockPersonality"], facts["RestrictRealtime"]) == (True, True, True)
+    assert (facts["User"], facts["RestrictSUIDSGID"], facts["ReadWritePaths"]) == ("", True, [])
     assert facts["RestartUSec"] in (5_000_000, 15_000_000)
+
+
+def test_an_account_of_its_own_and_a_cache_below_a_read_only_folder(connection: Connection) -> None:
+    cache = "/usr/local/hf cache"
+    spec = EngineSpec(
+        "account", "/m", Placement(((0,),)), program=("/bin/true",), user="nobody", environment=(("HF_HOME", cache),)
+    )
+    unit = Path("/etc/systemd/system/vllm-account.service")
+    text = unit_text(spec, argv=argv(spec), environment=environment(spec), secrets_file="/etc/gpudeck/x.env")
+    unit.write_text(text)
+    try:
+        facts = facts_of(connection, load(connection, unit.name))
+        assert (facts["User"], facts["ReadWritePaths"]) == ("nobody", [f"-{cache}"])
+        # Each of these would bring NoNewPrivileges, and nvidia-modprobe could not make the devices that CUDA opens.
+        kept = ("NoNewPrivileges", "LockPersonality", "RestrictRealtime", "RestrictSUIDSGID", "ProtectClock")
+        assert [name for name in kept if facts[name]] == []
+    finally:
+        unit.unlink()
 
 
 def test_systemd_has_nothing_to_remark(runner: SystemdRunner) -> None:
