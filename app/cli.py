@@ -39,6 +39,7 @@ GROUPS = {
         "diagnose": "what went wrong in a log, and the way out",
         "chat": "a test prompt, streamed",
         "check": "canned prompts, and whether every card did its part meanwhile",
+        "bench": "a measured run, and earlier ones beside each other",
         "remove": "stop an engine and delete its unit",
     },
     "setting up": {

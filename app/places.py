@@ -16,6 +16,11 @@ def starts_home() -> Path:
     return state_home() / "starts"
 
 
+def bench_home(*, demo: bool) -> Path:
+    """What was measured; what simulated engines gave is kept apart."""
+    return (demo_home() if demo else state_home()) / "bench"
+
+
 def demo_home() -> Path:
     """What a demo makes for itself: its model directories and the loads of its simulated engines."""
     return Path(platformdirs.user_cache_dir("gpudeck", appauthor=False)) / "demo"

@@ -78,6 +78,27 @@ class VllmClient:
         async with self._request("GET", "/metrics") as response:
             return (await self._body(response, _MAX_METRICS)).decode("utf-8", "replace")
 
+    async def version(self) -> str | None:
+        """The server's version of vLLM; None where it does not tell."""
+        try:
+            async with self._request("GET", "/version") as response:
+                told = json.loads(await self._body(response))["version"]
+        except (OperatorError, ValueError, RecursionError, KeyError, TypeError):
+            return None
+        return printable(told[:64]) if isinstance(told, str) else None
+
+    async def stream(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[str, None]:
+        """The data of each event that a POST is answered with, as it came; for those who measure.
+
+        Closing the iterator ends the request in the engine.
+        """
+        async with self._request("POST", path, dict(body)) as response:
+            if response.status_code != 200:
+                raise self._refusal(response, await self._read(response))
+            async with aclosing(self._events(response)) as events:
+                async for data in events:
+                    yield data
+
     async def ready(self) -> bool:
         """Whether the engine can be asked: /health says 200 and /v1/models answers.  Never raises for a wrong key."""
         try:
@@ -162,7 +183,9 @@ class VllmClient:
         httpx = await asyncio.to_thread(importlib.import_module, "httpx")
         if self._http is None:
             # A proxy of the environment is for other hosts, and would be asked for this machine's ports too.
-            self._http = httpx.AsyncClient(trust_env=not self.address.loopback, follow_redirects=False)
+            # As many connections as are asked for: a load opens hundreds.
+            limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
+            self._http = httpx.AsyncClient(trust_env=not self.address.loopback, follow_redirects=False, limits=limits)
         headers = {"Accept-Encoding": "identity"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"

@@ -49,8 +49,12 @@ def decode_speeds(
     spec: EngineSpec,
     memory: MemoryPlan,
     table: Mapping[tuple[int, int], str],
+    *,
+    load: tuple[float, int] | None = None,
 ) -> Speeds | None:
     """Tokens a second of one request, and of all that fit; `table` is the box's `link_table`.
+
+    `load` are other requests than the plan's worst: how many at once on each copy, and the tokens behind each.
 
     Stages work one after the other on one request, and at the same time on different ones; within a stage the slowest
     rank counts.  Of a mixture of experts only the chosen experts are read, more of them the more requests there are.
@@ -61,7 +65,11 @@ def decode_speeds(
     if not memory.per_gpu or len(layers) != stages or copies < 1 or stages < 1 or ranks < 1:
         return None
     settings = settings_for(model, spec, box.gpu(placement.gpus[0]))
-    batch = max(min(float(settings.max_num_seqs), memory.max_concurrency), 1.0)
+    most, longest = float(settings.max_num_seqs), memory.max_model_len
+    batch, length = (
+        (min(load[0], most), min(load[1], longest)) if load else (min(most, memory.max_concurrency), longest)
+    )
+    batch = max(batch, 1.0)
     share = max(batch / stages, 1.0)  # what one stage works on while the others have the rest
     reads = read_share(model, 1.0), read_share(model, share)
     single, together = 0.0, 0.0
@@ -75,9 +83,19 @@ def decode_speeds(
                 return None
             after = groups[stage + 1] if stage + 1 < stages else ()
             link = weakest_of(table, cards)
-            length = min(CONTEXT, memory.max_model_len)
+            alone_length = length if load else min(CONTEXT, length)
             one = _stage_seconds(
-                model, settings.dtype_bytes, gpus, parts, link, layers[stage], 1.0, length, memory, reads[0], reads[0]
+                model,
+                settings.dtype_bytes,
+                gpus,
+                parts,
+                link,
+                layers[stage],
+                1.0,
+                alone_length,
+                memory,
+                reads[0],
+                reads[0],
             )
             one += _hand_over(model, table, gpus, after, 1.0)
             many = _stage_seconds(
@@ -88,7 +106,7 @@ def decode_speeds(
                 link,
                 layers[stage],
                 share,
-                memory.max_model_len,
+                length,
                 memory,
                 *reads,
             ) + _hand_over(model, table, gpus, after, share)

@@ -27,6 +27,13 @@ def installed(program: Sequence[str]) -> Installed | None:
     return Installed(python, _version(places), _torch_cuda(places))
 
 
+def file_of(program: Sequence[str], path: str) -> Path | None:
+    """A file of the packages that `program` would run with ("vllm/benchmarks/serve.py"); None where it has none."""
+    python = engine_python(program)
+    found = (place / path for place in _site_packages(python)) if python is not None else ()
+    return next((file for file in found if file.is_file()), None)
+
+
 def engine_python(program: Sequence[str]) -> Path | None:
     """The Python that the program runs in: itself, the one of its first line, or what a shell wrapper calls."""
     if not program:

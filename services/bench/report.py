@@ -1,0 +1,233 @@
+"""Results as text: a table for each workload, bars, and what each placement is good for.  Also as CSV and Markdown."""
+
+import csv
+import io
+from collections.abc import Sequence
+
+from gpudeck.services.bench.compare import Group, groups, strengths
+from gpudeck.services.bench.stages import balance_of
+from gpudeck.services.bench.types import Level, Result
+from gpudeck.services.bench.words import (
+    NOTHING,
+    amount,
+    duration,
+    level_words,
+    limits_words,
+    model_words,
+    percent,
+    placement_words,
+    queue_words,
+)
+from gpudeck.services.text import printable
+
+COLUMNS = (
+    "load", "first token p50", "first token p99", "between tokens p50", "between tokens p99", "whole p50", "whole p99",
+    "queue mean", "queue p99", "tokens/s", "failed", "tokens/J", "tokens/s of one", "estimated", "its error", "limits",
+)  # fmt: skip
+_DECISIVE = ("load", "first token p50", "first token p99", "tokens/s", "tokens/s of one", "tokens/J", "limits")
+DIFFERENT = "The tables below are of different workloads or models: figures of one say nothing beside those of another."
+_BAR = 30  # cells
+
+
+def level_row(result: Result, level: Level) -> tuple[str, ...]:
+    """One level in the order of COLUMNS."""
+    first, between, whole = level.first_token, level.between_tokens, level.end_to_end
+    return (
+        level_words(result, level) + (" (cut)" if level.partial else ""),
+        duration(first.p50 if first else None),
+        duration(first.p99 if first else None),
+        duration(between.p50 if between else None),
+        duration(between.p99 if between else None),
+        duration(whole.p50 if whole else None),
+        duration(whole.p99 if whole else None),
+        duration(level.queue.mean if level.queue else None),
+        queue_words(level),
+        amount(level.tokens_per_s),
+        f"{level.failed}/{level.wanted}" if level.failed else "0",
+        amount(level.tokens_per_joule),
+        amount(level.decode_tokens_per_s),
+        amount(level.estimated),
+        percent(level.estimate_error),
+        limits_words(result, level),
+    )
+
+
+def result_lines(result: Result) -> list[str]:
+    """One result in full: its table, what the cards did, what went wrong, how the stages wait."""
+    lines = [
+        f"{model_words(result)}: {placement_words(result)}",
+        f"  {result.workload.words()}; {_versions(result)}, {result.at}",
+        *(f"  {line}" for line in table(figures(result))),
+    ]
+    for level in result.levels:
+        cards = "; ".join(_card_words(level, place) for place in range(len(level.cards)))
+        if cards:
+            lines.append(f"  {level_words(result, level)}: {cards}")
+        lines += [f"  {count} failed: {printable(why)}" for why, count in level.errors.items()]
+    limits = result.limits
+    lines.append(f"  Limits: first token {duration(limits.first_token)} in the middle, {duration(limits.p99)} at p99.")
+    balance = balance_of(result)
+    if balance is not None:
+        lines.append(f"  {balance.sentence()}")
+    lines += [f"  {printable(note)}" for note in result.notes]
+    if result.partial:
+        lines.append("  It was cancelled: what had come by then is kept.")
+    return lines
+
+
+def figures(result: Result) -> list[tuple[str, ...]]:
+    """One result's figures as rows, its levels as columns: that fits on a narrow screen."""
+    return list(zip(COLUMNS, *(level_row(result, level) for level in result.levels), strict=True))
+
+
+def _versions(result: Result) -> str:
+    versions = dict.fromkeys(target.vllm_version or "of unknown version" for target in result.targets)
+    return f"vLLM {', '.join(map(printable, versions))}"
+
+
+def _card_words(level: Level, place: int) -> str:
+    card = level.cards[place]
+    words = [
+        f"{card.utilization:.0f} % busy" if card.utilization is not None else "",
+        f"{card.memory_bytes / (1 << 30):.1f} GiB" if card.memory_bytes is not None else "",
+        f"{card.power_w:.0f} W" if card.power_w is not None else "",
+    ]
+    return f"GPU {card.gpu} {', '.join(filter(None, words)) or 'tells nothing'}"
+
+
+def comparison_lines(results: Sequence[Result]) -> list[str]:
+    """All results that are comparable beside each other, workload by workload."""
+    found = groups(results)
+    lines = [DIFFERENT, ""] if len(found) > 1 else []
+    for group in found:
+        lines += [*_group_lines(group), ""]
+    return lines[:-1]
+
+
+def _group_lines(group: Group) -> list[str]:
+    results = group.results
+    lines = [f"{model_words(results[0])}, {group.workload.words()}", *table(comparison(group))]
+    if len(results) > 1:
+        lines += ["", "Tokens a second", *_bars(group)]
+        lines += [
+            f"{placement_words(each.result)}: "
+            + (f"best for {each.words}" if each.words else "another placement is as good or better at everything")
+            for each in strengths(group)
+        ]
+    return lines
+
+
+def comparison(group: Group) -> list[tuple[str, ...]]:
+    """The figures that decide, a row for each placement and level, under their titles."""
+    places = [COLUMNS.index(name) for name in _DECISIVE]
+    rows = [
+        (placement_words(result) if number == 0 else "", *(row[place] for place in places))
+        for result in group.results
+        for number, row in enumerate(level_row(result, level) for level in result.levels)
+    ]
+    return [("placement", *_DECISIVE), *rows]
+
+
+def _bars(group: Group) -> list[str]:
+    """One bar for each placement and level, level by level, so that neighbours compare."""
+    bars = [
+        (level.level, placement_words(result), level_words(result, level), level.tokens_per_s)
+        for result in group.results
+        for level in result.levels
+        if level.tokens_per_s
+    ]
+    most = max((speed for *_, speed in bars if speed), default=0.0)
+    rows = [
+        (load, words, bar(speed / most, _BAR) if speed and most else "", amount(speed))
+        for _, words, load, speed in sorted(bars, key=lambda entry: entry[0])
+    ]
+    return table(rows) if rows else []
+
+
+def bar(share: float, cells: int) -> str:
+    """A bar of so many cells at most, in eighths of a cell."""
+    eighths = max(round(min(share, 1.0) * cells * 8), 1)
+    return "█" * (eighths // 8) + ("▏▎▍▌▋▊▉"[eighths % 8 - 1] if eighths % 8 else "")
+
+
+def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Rows as aligned columns, two blanks apart; figures stand at the right edge of theirs."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def as_csv(results: Sequence[Result]) -> str:
+    """A row for each level, in plain units: seconds, watts, tokens."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        (
+            "id", "at", "model", "placement", "workload", "vllm_version", "level", "completed", "failed", "seconds",
+            *(f"{name}_{share}" for name in _SPREADS for share in ("mean", "p50", "p90", "p95", "p99")),
+            "queue_mean", "queue_p99", "output_tokens_per_s", "decode_tokens_per_s", "tokens_per_joule",
+            "joules", "estimated_tokens_per_s", "estimate_error", "within_limits", "partial",
+        )
+    )  # fmt: skip
+    for result in results:
+        for level in result.levels:
+            spreads = [getattr(level, name) for name in _SPREADS]
+            writer.writerow(
+                _cell(value)
+                for value in (
+                    result.id, result.at, result.model, placement_words(result), result.workload.words(),
+                    _versions(result), level.level, level.completed, level.failed, level.seconds,
+                    *(
+                        getattr(spread, share) if spread else None
+                        for spread in spreads
+                        for share in ("mean", "p50", "p90", "p95", "p99")
+                    ),
+                    *((level.queue.mean, level.queue.p99) if level.queue else (None, None)),
+                    level.tokens_per_s, level.decode_tokens_per_s, level.tokens_per_joule, level.joules,
+                    level.estimated, level.estimate_error, level.within(result.limits), level.partial,
+                )
+            )  # fmt: skip
+    return out.getvalue()
+
+
+_SPREADS = ("first_token", "between_tokens", "each_token", "end_to_end")
+
+
+def _cell(value: object) -> str:
+    """A spreadsheet takes what begins with = + - @ for a formula, and model names are foreign."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return f"'{value}" if value[:1] in "=+-@\t\r" else value
+    return str(value).lower() if isinstance(value, bool) else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def as_markdown(results: Sequence[Result]) -> str:
+    """A table for each workload."""
+    found = groups(results)
+    lines = [f"{DIFFERENT}\n"] if len(found) > 1 else []
+    for group in found:
+        lines.append(f"## {_plain(model_words(group.results[0]))}\n")
+        lines.append(f"{_plain(group.workload.words())}\n")
+        lines.append(_markdown_row(("placement", *COLUMNS)))
+        lines.append(_markdown_row(("---",) * (len(COLUMNS) + 1)))
+        lines += [
+            _markdown_row((placement_words(result), *level_row(result, level)))
+            for result in group.results
+            for level in result.levels
+        ]
+        lines.append("")
+        lines += [
+            f"- {_plain(placement_words(each.result))}: best for {each.words}\n"
+            for each in strengths(group)
+            if each.words
+        ]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(_plain(cell) if cell != NOTHING else cell for cell in cells)} |"
+
+
+def _plain(text: str) -> str:
+    """Foreign text that is no markup: what Markdown would take for it is escaped."""
+    return "".join(f"\\{character}" if character in "\\`*_[]<>|#" else character for character in text)
