@@ -1,6 +1,5 @@
 """What cards did between two moments."""
 
-
 from gpudeck.services.bench.cards import CardMeter
 from gpudeck.services.bench.types import CardUse
 from gpudeck.services.box.types import Box, Reading, Snapshot
