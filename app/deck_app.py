@@ -14,6 +14,7 @@ from textual.screen import Screen
 
 from gpudeck.app.ask_desk import AskDesk
 from gpudeck.app.engine_desk import EngineDesk
+from gpudeck.app.grounds_desk import GroundsDesk
 from gpudeck.app.model_desk import ModelDesk
 from gpudeck.app.programs import EngineProgram
 from gpudeck.app.screens.deck import Deck
@@ -59,6 +60,7 @@ class DeckApp(App[int]):
         self.deck = Deck(self.glyphs, ascii_only=setup.ascii_only)
         self.engine_desk = EngineDesk(setup.open_runner, self.post_message, reopen=setup.reopen)
         self.ask_desk = AskDesk(self.post_message)
+        self.grounds_desk = GroundsDesk(self.post_message)
         self.model_desk = ModelDesk(setup.model_roots, self.post_message)
 
     def get_driver_class(self) -> type[Driver]:

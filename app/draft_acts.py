@@ -8,15 +8,20 @@ from textual import on
 from gpudeck.app.deck_app import DeckApp
 from gpudeck.app.drafts import Draft, Drafts
 from gpudeck.app.failures import failure_of
+from gpudeck.app.messages import GroundsLearned
 from gpudeck.app.state import DeckState
+from gpudeck.services.box.types import Demand
 from gpudeck.services.plan import preset
 from gpudeck.services.plan.changes import apply
+from gpudeck.services.plan.extra import extra_value
 from gpudeck.services.plan.findings import Finding, Judgement
 from gpudeck.services.plan.types import Placement
+from gpudeck.services.rules import serving
+from gpudeck.services.rules.asked import with_answer
 from gpudeck.services.rules.judge import judge
 from gpudeck.services.rules.surroundings import Surroundings
 from gpudeck.widgets.confirm import Confirm
-from gpudeck.widgets.messages import CardShared, EngineFixAsked, FixAsked, PlanChosen, Refused
+from gpudeck.widgets.messages import CardShared, DemandChanged, EngineFixAsked, FixAsked, PlanChosen, Refused
 
 
 class DraftActs(DeckApp):
@@ -32,11 +37,39 @@ class DraftActs(DeckApp):
         self.drafts_changed(self.state.drafts.changed(draft))
 
     def drafts_changed(self, drafts: Drafts) -> None:
+        before = self.state.draft
         super().change(self.judged(replace(self.state, drafts=drafts)))
+        self._learn(before)
+
+    def _learn(self, before: Draft) -> None:
+        """Ask for what the verdict on the plan rests on, where the plan has come to name it."""
+        draft, tokenizer = self.state.draft, tokenizer_of(self.state.draft)
+        if tokenizer is not None and tokenizer not in self.state.grounds.tokenizers:
+            self.grounds_desk.tokenizer(tokenizer)
+        self.look_for_key()
+        if draft.placement.gpus != before.placement.gpus:
+            # ECC, worn rows and modes are read while a card is looked at; a plan looks at its cards for a moment.
+            self.post_message(DemandChanged("plan", Demand.HEALTH))
+
+    def look_for_key(self) -> None:
+        """Ask whether the engine on the board has a key, where the verdict rests on it."""
+        name = self.state.draft.name
+        open_to_all = any(finding.rule == serving.OPEN.id for finding in self.state.judgement.findings)
+        if (open_to_all or name in self.state.grounds.keyed) and self.engine_desk.trouble is None:
+            self.grounds_desk.key(name, self.engine_desk.has_key)
+
+    @on(GroundsLearned)
+    def _grounds_learned(self, message: GroundsLearned) -> None:
+        grounds = message.step(self.state.grounds)
+        if grounds != self.state.grounds:
+            self.change(self.judged(replace(self.state, grounds=grounds)))
 
     def judged(self, state: DeckState) -> DeckState:
         """The state with the verdicts on its plans, and the board told how to judge other placements."""
         judgement = _judgement(state, state.draft)
+        answer = self.ask_desk.known(state.draft.spec(state.program)) if state.draft.placement.gpus else None
+        if answer is not None:
+            judgement = with_answer(judgement, answer)
         verdicts = {draft.key: _judgement(state, draft).state for draft in state.drafts.others if draft.placement.gpus}
         self.deck.board.judge = _judge_of(state)
         # The same verdict stays the same object, for which nothing is drawn: memory in use moves at every beat.
@@ -163,9 +196,28 @@ class DraftActs(DeckApp):
 
 def around(state: DeckState, draft: Draft) -> Surroundings:
     """What stands beside a plan, as far as the panel knows it."""
+<<<<<<< HEAD
     return Surroundings(
         vllm_version=state.program.version, neighbours=state.neighbours(draft), key_set=draft.secrets.sets_key
     )
+=======
+    grounds, tokenizer = state.grounds, tokenizer_of(draft)
+    return Surroundings(
+        vllm_version=state.program.version,
+        engine_cuda=state.program.cuda,
+        neighbours=state.neighbours(draft),
+        readings=grounds.readings,
+        events=state.events,
+        additions=state.additions,
+        tokenizer_tokens=grounds.tokenizers.get(tokenizer) if tokenizer is not None else None,
+        key_set=draft.name in grounds.keyed,
+    )
+
+
+def tokenizer_of(draft: Draft) -> str | None:
+    """Another tokenizer than the model's own, where the plan names one."""
+    return extra_value(draft.options.extra, "--tokenizer")
+>>>>>>> 963c020 (Judge on the board by all that is known: engine's CUDA, health, tokenizer, key, vLLM's own word)
 
 
 def _judgement(state: DeckState, draft: Draft) -> Judgement:

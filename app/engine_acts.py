@@ -109,6 +109,7 @@ class EngineActs(StopActs):
 
     @on(VllmAnswered)
     def _vllm_answered(self, message: VllmAnswered) -> None:
+        self.change(self.judged(self.state))
         if isinstance(self.screen, UnitPreviewScreen):
             told = finding(message.answer)
             self.screen.tell(told.message, refused=told.severity is Severity.ERROR)

@@ -82,6 +82,13 @@ class EngineDesk:
         """Why no engine can be managed, in one sentence; None where a runner is open."""
         return self._trouble if self._runner is None else None
 
+    def has_key(self, name: str) -> bool:
+        """Whether the engine is known to have an API key; blocks."""
+        try:
+            return self._required().api_key(name) is not None
+        except OperatorError:
+            return False
+
     def _changed(self, unit: UnitState) -> None:
         self._post(UnitChanged(unit))
 

@@ -50,6 +50,7 @@ class EngineWatch(StartWatch):
     @on(RunnerOpened)
     def _runner_opened(self, message: RunnerOpened) -> None:
         self.change(replace(self.state, runner=message.description, runner_trouble=None))
+        self.look_for_key()
         self.show_header()
 
     @on(RunnerFailed)

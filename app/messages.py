@@ -1,7 +1,10 @@
 """What arrives at the panel from its feeds and desks.  What a person does arrives as gpudeck.widgets.messages."""
 
+from collections.abc import Callable
+
 from textual.message import Message
 
+from gpudeck.app.grounds import Grounds
 from gpudeck.app.offers import Offer, Question
 from gpudeck.services.diagnosis.types import Diagnosis
 from gpudeck.services.engine.draining import InFlight
@@ -150,6 +153,14 @@ class ModelRead(Message):
         self.model = model
         self.failure = failure
         self.spec = spec
+        super().__init__()
+
+
+class GroundsLearned(Message):
+    """Something that verdicts rest on is known now; `step` adds it to what was known."""
+
+    def __init__(self, step: Callable[[Grounds], Grounds]) -> None:
+        self.step = step
         super().__init__()
 
 

@@ -31,6 +31,7 @@ from gpudeck.widgets.chat_input import ChatInput
 from gpudeck.widgets.messages import DemandChanged, HostLooked
 
 _DRAIN_S = 0.05  # between two looks at logs that grow
+_HEALTH_BEATS = 3  # by then a snapshot that was asked for health has come
 
 
 def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
@@ -74,6 +75,7 @@ class Panel(LogActs, ChatActs):
         self._sampler = Sampler(setup.source, self._box_slot.put, INTERVAL_S, demand=Demand.NOTHING)
         self._demands: dict[str, Demand] = {}
         self._draining = False  # whether waiting log lines will be taken
+        self._health_beats = 0  # snapshots that were waited for since the plan's cards were asked for their health
 
         self._host_slot: LatestSlot[HostReading] = LatestSlot(self.post_message, HostArrived)
         self._host_sampler = HostSampler(lambda: open_host(setup.model_roots()), self._host_slot.put)
@@ -130,12 +132,27 @@ class Panel(LogActs, ChatActs):
         self.show_header()
         if isinstance(value, Snapshot):
             before = self.state
-            state = replace(before, snapshot=value, trouble=None)
-            same = state.box is before.box and state.used() == before.used() and state.events == before.events
+            state = replace(before, snapshot=value, trouble=None, grounds=before.grounds.with_snapshot(value))
+            same = (
+                state.box is before.box
+                and state.used() == before.used()
+                and state.events == before.events
+                and state.grounds is before.grounds
+            )
             self.change(state if same else self.judged(state))
             self._tell_news(before.snapshot, value)
+            self._looked_at_plan(value)
         elif value is not None:
             self.change(replace(self.state, trouble=str(value)))
+
+    def _looked_at_plan(self, snapshot: Snapshot) -> None:
+        """Read the health of a plan's cards no longer once it was told, or where none of them tells any."""
+        if self._demands.get("plan"):
+            told = any(reading.modes or reading.ecc or reading.rows for reading in snapshot.readings)
+            self._health_beats = 0 if told else self._health_beats + 1
+            if told or self._health_beats >= _HEALTH_BEATS:
+                self._health_beats = 0
+                self._demand_changed(DemandChanged("plan", Demand.NOTHING))
 
     def _tell_news(self, before: Snapshot | None, now: Snapshot) -> None:
         words: dict[Severity, Literal["information", "warning", "error"]] = {

@@ -22,6 +22,7 @@ class EngineProgram:
     found: bool = True
     version: str = NEWEST_KNOWN  # vLLM's, as far as it can be told without running it
     quiet: bool = False  # it is known that it can leave single addresses out of its access log
+    cuda: str | None = None  # the one that its torch was built for: "13.0"; None where that is not known
 
 
 def engine_program(*, demo: str | None) -> EngineProgram:
@@ -39,16 +40,21 @@ def engine_program(*, demo: str | None) -> EngineProgram:
             (("GPUDECK_SIMULATED_LOADS", str(loads)), ("GPUDECK_SIMULATED_CARDS", cards)),
         )
     from gpudeck.services.engine.program import find_vllm
-    from gpudeck.services.vllm.installed import installed
 
     words = find_vllm()
-    if words is None:
-        return EngineProgram(("vllm",), found=False)
+    return EngineProgram(("vllm",), found=False) if words is None else told_program(words)
+
+
+def told_program(words: tuple[str, ...]) -> EngineProgram:
+    """A program with what can be told of its vLLM from files alone."""
+    from gpudeck.services.vllm.installed import installed
+
     engine = installed(words)
-    version = engine.version if engine is not None else None
-    if version is None or not is_release(version):
+    if engine is None:
         return EngineProgram(words)
-    return EngineProgram(words, version=version, quiet=can_be_quiet(version))
+    if engine.version is None or not is_release(engine.version):
+        return EngineProgram(words, cuda=engine.cuda)
+    return EngineProgram(words, version=engine.version, quiet=can_be_quiet(engine.version), cuda=engine.cuda)
 
 
 def demo_model(name: str) -> str:

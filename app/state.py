@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from gpudeck.app.drafts import Draft, Drafts
+from gpudeck.app.grounds import Grounds
 from gpudeck.app.programs import EngineProgram
 from gpudeck.services.box.types import MIB, Box, BoxEvent, Snapshot
 from gpudeck.services.engine.draining import InFlight
@@ -69,6 +70,7 @@ class DeckState:
     drafts: Drafts = field(default_factory=Drafts)
     judgement: Judgement = field(default_factory=Judgement)  # on the plan on the board
     verdicts: Mapping[int, VerdictState] = field(default_factory=dict)  # on the other plans, by their keys
+    grounds: Grounds = field(default_factory=Grounds)  # what verdicts rest on beside box, model and plan
     additions: tuple[Addition, ...] = ()  # what the box does not have and the plans count with: what if
     engines: Mapping[str, EngineInfo] = field(default_factory=dict)
     selected: str | None = None

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gpudeck.app.commands.common import read_box
-from gpudeck.app.programs import engine_program
+from gpudeck.app.programs import engine_program, told_program
 from gpudeck.services.adoption.on_box import Found, find_others
 from gpudeck.services.adoption.review import Ground, review
 from gpudeck.services.adoption.types import Adopted, Review
@@ -33,8 +33,11 @@ def judged(args: argparse.Namespace, adopted: Adopted, box: Box | None) -> Revie
     model = None
     with suppress(OperatorError):
         model = read_model(adopted.spec.model, dict(adopted.spec.environment))
-    around = Surroundings(vllm_version=engine_program(demo=args.demo).version)
-    return review(adopted, Ground(box, model, around))
+    if adopted.container is not None:
+        # Its image holds a vLLM of its own, of which no more than a tag is known.
+        return review(adopted, Ground(box, model, Surroundings(vllm_version=engine_program(demo=args.demo).version)))
+    program = told_program(adopted.spec.program)
+    return review(adopted, Ground(box, model, Surroundings(vllm_version=program.version, engine_cuda=program.cuda)))
 
 
 def others(args: argparse.Namespace, runner: Runner) -> list[Reviewed]:

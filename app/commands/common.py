@@ -213,8 +213,11 @@ def surroundings(args: argparse.Namespace, snapshot: "Snapshot", name: str) -> "
             if args.port is None:
                 own = next((state.spec.options.port for state in engines if state.spec and state.name == name), None)
                 args.port = own or _port_beside(neighbours)
+    program = engine_program(demo=args.demo)
     return Surroundings(
-        vllm_version=args.vllm_version or engine_program(demo=args.demo).version,
+        vllm_version=args.vllm_version or program.version,
+        # Of a vLLM that is only named, the build is not known.
+        engine_cuda=program.cuda if args.vllm_version in (None, program.version) else None,
         neighbours=neighbours,
         readings=snapshot.readings,
         events=snapshot.events,

@@ -10,6 +10,7 @@ from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import Finding, Judgement, Severity
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.rules import (
+    additions,
     advice,
     architecture,
     asked,
@@ -36,7 +37,7 @@ from gpudeck.services.rules.surroundings import Surroundings
 
 THEMES = (
     placement, neighbours, parallel, parallel_options, quantized, architecture, backends, links, numa, memory,
-    mixed_memory, options, flags, serving, model, identity, driver, health, advice, asked,
+    mixed_memory, options, flags, serving, model, identity, driver, health, additions, advice, asked,
 )  # fmt: skip
 RULES: tuple[Rule, ...] = tuple(rule for theme in THEMES for rule in theme.RULES)
 
@@ -90,6 +91,7 @@ def _without_model(plan: Plan) -> Iterator[Finding]:
     yield from serving.check(plan)
     yield from driver.check(plan)
     yield from health.check(plan)
+    yield from additions.check(plan)
     yield from advice.check_box(plan)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from gpudeck.services.box.types import BoxEvent, Reading
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.plan.versions import NEWEST_KNOWN
+from gpudeck.services.plan.what_if import Addition
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,4 +18,5 @@ class Surroundings:
     readings: tuple[Reading, ...] = ()  # the cards' modes, MIG, ECC and rows, as far as they were read
     events: tuple[BoxEvent, ...] = ()  # what happened to the box while it was watched: Xids
     tokenizer_tokens: int | None = None  # tokens of the tokenizer that --tokenizer names, where it can be read here
+    additions: tuple[Addition, ...] = ()  # cards and bridges in the box that are not there: what if
     key_set: bool = False  # the engine's key file is known to hold a VLLM_API_KEY

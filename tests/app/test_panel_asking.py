@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpudeck.app.programs import EngineProgram
+from gpudeck.services.plan.findings import VerdictState
 from gpudeck.widgets.unit_preview import UnitPreview
 from tests.app.panels import COMPACT, demo, panel
 from tests.services.vllm.test_asking import answering, replying
@@ -27,6 +28,15 @@ async def test_a_refusal_stands_in_the_review(home: Path, tmp_path: Path, size: 
         await desk.press("escape", "v")
         await desk.sees("The installed vLLM refuses: unrecognized arguments")
         assert (tmp_path / "engine" / "count").read_text() == "asked\n"
+        await desk.press("escape")
+        # The verdict on the board says it too from then on, and counts it; of another command it says nothing.
+        state = desk.panel.state
+        assert (state.judgement.state, state.judgement.findings[0].rule) == (VerdictState.BLOCKED, "vllm-refuses")
+        await desk.sees("vllm-refuses")
+        desk.panel.draft_changed(options=replace(state.draft.options, port=8011))
+        assert "vllm-refuses" not in {finding.rule for finding in desk.panel.state.judgement.findings}
+        desk.panel.draft_changed(options=state.draft.options)
+        assert desk.panel.state.judgement.findings[0].rule == "vllm-refuses"
 
 
 async def test_leaving_the_review_calls_the_question_off(home: Path, tmp_path: Path) -> None:

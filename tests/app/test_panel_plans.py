@@ -149,6 +149,7 @@ async def test_what_if_there_were_another_card(size: tuple[int, int]) -> None:
         await desk.sees("what if")
         await desk.place((3,))
         assert desk.panel.state.judgement.state is not VerdictState.BLOCKED
+        assert "what-if" in rules(desk)
         desk.panel.clear_notifications()
         await desk.press("s")
         await desk.hears("that the box does not have")

@@ -19,6 +19,11 @@ def test_the_installed_version_is_what_is_judged_for(tmp_path: Path, monkeypatch
     metadata = info / "METADATA"
     metadata.write_text("Name: vllm\nVersion: 0.24.0\n")
     assert engine_program(demo=None).version == "0.24.0"
+    assert engine_program(demo=None).cuda is None
+    torch = info.parent / "torch" / "version.py"
+    torch.parent.mkdir()
+    torch.write_text("cuda: Optional[str] = '13.0'\n")
+    assert engine_program(demo=None).cuda == "13.0"
     metadata.write_text("Name: vllm\nVersion: dev\n")
     assert engine_program(demo=None).version == NEWEST_KNOWN
 

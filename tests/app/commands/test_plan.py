@@ -9,6 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.services.vllm.test_installed import program
+
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "tests" / "data" / "models"
 SCHEMA = json.loads((ROOT / "docs" / "plan-command.schema.json").read_text())
@@ -118,6 +120,20 @@ def test_the_text_shows_verdict_memory_and_command(box: Path) -> None:
     assert "READY  TP 2 × PP 1  GPUs 0,2" in done.stdout
     assert "KV cache for" in done.stdout
     assert "CUDA_VISIBLE_DEVICES=0,2" in done.stdout
+
+
+def test_the_installed_engines_cuda_is_held_against_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "old.json"
+    old.write_text(json.dumps({**CROSSED, "driver": "550.54.14", "cuda": "12.4"}))
+    python = program(tmp_path / "bin" / "python", "#!/bin/sh\n")
+    monkeypatch.setenv("GPUDECK_VLLM", str(program(tmp_path / "bin" / "vllm", f"#!{python}\n")))
+    torch = tmp_path / "lib" / "python3.12" / "site-packages" / "torch" / "version.py"
+    torch.parent.mkdir(parents=True)
+    torch.write_text("cuda: Optional[str] = '13.0'\n")
+    words = (str(MODELS / "llama-3.1-8b"), "--stage", "0,2", "--max-model-len", "8192")
+    found = document(old, *words, code=1)
+    assert found["placements"][0]["findings"][0]["rule"] == "driver-too-old"
+    assert document(old, *words, "--vllm-version", "0.19")["verdict"] != "blocked"  # of that one the build is not known
 
 
 @pytest.mark.parametrize(

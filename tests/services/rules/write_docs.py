@@ -7,6 +7,7 @@ from types import ModuleType
 from gpudeck.services.plan import propose
 from gpudeck.services.plan.findings import Severity
 from gpudeck.services.rules import (
+    additions,
     advice,
     architecture,
     asked,
@@ -40,7 +41,7 @@ SECTIONS: tuple[tuple[str, tuple[ModuleType, ...]], ...] = (
     ("Options and environment", (options, flags, serving)),
     ("The model", (model, identity)),
     ("Driver and health", (driver, health)),
-    ("Advice", (advice,)),
+    ("Advice", (advice, additions)),
     ("Asking the installed vLLM", (asked,)),
 )
 MEANINGS = {
