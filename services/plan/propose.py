@@ -8,7 +8,7 @@ from gpudeck.services.box.types import Box
 from gpudeck.services.memory.plan import memory_detail
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import Finding, Judgement, Severity, VerdictState
-from gpudeck.services.plan.proposals.cards import cards_of
+from gpudeck.services.plan.proposals.cards import cards_of, with_screens
 from gpudeck.services.plan.proposals.objective import Objective
 from gpudeck.services.plan.proposals.weighing import Candidate, Shape, candidates
 from gpudeck.services.plan.proposals.why import why
@@ -56,7 +56,8 @@ def propose(
     the longest that does.
     """
     shape = Shape(tensor_parallel, pipeline_parallel, replicas)
-    cards = cards_of(box, used, usable_cards(box, model, spec, used, around, among))
+    usable = usable_cards(box, model, spec, used, around, among)
+    cards = cards_of(box, used, usable, with_screens(around.readings))
     for mixed in (False, True):
         weighed = candidates(cards, model, spec, shape, objective, around.vllm_version, mixed=mixed)
         found = _judged(box, model, weighed, used, around, spec.options.max_model_len)

@@ -1,9 +1,9 @@
 """The cards to choose from: which are alike, which may change places, and how near they are."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpudeck.services.box.types import MIB, Box, ComputeCapability, Gpu
+from gpudeck.services.box.types import MIB, Box, ComputeCapability, Gpu, Reading
 from gpudeck.services.plan.links import link_rank, link_table
 
 # What an idle driver and a display server's idle screen hold: less than this does not tell two cards apart.
@@ -26,11 +26,14 @@ class Cards:
     near: Mapping[tuple[int, int], bool]  # whether a pair hangs on the same processor
     kinds: Mapping[int, int]  # cards of the same number are alike
     taken: Mapping[int, int]  # memory that others hold, in steps that are worth noticing
+    screens: frozenset[int]  # those that also draw a screen
     classes: tuple[tuple[int, ...], ...]  # by index
 
 
-def cards_of(box: Box, used: Mapping[int, int], among: frozenset[int] | None = None) -> Cards:
-    """The box's cards, or those `among` them."""
+def cards_of(
+    box: Box, used: Mapping[int, int], among: frozenset[int] | None = None, screens: frozenset[int] = frozenset()
+) -> Cards:
+    """The box's cards, or those `among` them; `screens` are those with a display."""
     gpus = {gpu.index: gpu for gpu in box.gpus if among is None or gpu.index in among}
     table = link_table(box)
     ranks = {pair: link_rank(kind) for pair, kind in table.items() if pair[0] in gpus and pair[1] in gpus}
@@ -42,12 +45,18 @@ def cards_of(box: Box, used: Mapping[int, int], among: frozenset[int] | None = N
     for index in sorted(gpus):
         for members in classes:
             other = members[0]
-            if kinds[index] == kinds[other] and taken[index] == taken[other] and _twins(index, other, ranks, near):
+            same = kinds[index] == kinds[other] and taken[index] == taken[other]
+            if same and (index in screens) == (other in screens) and _twins(index, other, ranks, near):
                 members.append(index)
                 break
         else:
             classes.append([index])
-    return Cards(box, gpus, table, ranks, near, kinds, taken, tuple(tuple(members) for members in classes))
+    return Cards(box, gpus, table, ranks, near, kinds, taken, screens, tuple(map(tuple, classes)))
+
+
+def with_screens(readings: Iterable[Reading]) -> frozenset[int]:
+    """The cards that also draw a screen, as far as that was read."""
+    return frozenset(reading.gpu for reading in readings if reading.modes is not None and reading.modes.display_active)
 
 
 def kind_of(gpu: Gpu) -> Kind:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from gpudeck.services.box.types import Box
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import VerdictState
-from gpudeck.services.plan.proposals.cards import Cards, cards_of
+from gpudeck.services.plan.proposals.cards import Cards, cards_of, with_screens
 from gpudeck.services.plan.proposals.grouping import Groups, groupings
 from gpudeck.services.plan.proposals.objective import Objective
 from gpudeck.services.plan.proposals.why import number, placed
@@ -42,7 +42,8 @@ def combinations(
     On a box of several kinds of cards one engine for each kind, then on the most of one kind two halves that the links
     make.  Names and ports are the spec's with a number, but for the first engine.
     """
-    cards = cards_of(box, used, usable_cards(box, model, spec, used, around))
+    screens = with_screens(around.readings)
+    cards = cards_of(box, used, usable_cards(box, model, spec, used, around), screens)
     found: list[Combination] = []
     for groups, reason in _divisions(cards):
         engines = _engines(box, model, spec, used, objective, around, groups)
@@ -70,7 +71,8 @@ def _divisions(cards: Cards) -> list[tuple[Groups, str]]:
         )
     half = len(ranked[0]) // 2 if ranked else 0
     if half and (half > 1 or len(ranked) == 1):
-        largest = cards_of(cards.box, {card: cards.taken[card] << 26 for card in cards.taken}, frozenset(ranked[0]))
+        taken = {card: cards.taken[card] << 26 for card in cards.taken}
+        largest = cards_of(cards.box, taken, frozenset(ranked[0]), cards.screens)
         halves = groupings(largest, half, 2)[0]
         found.append((halves, "one can be restarted or updated while the other serves"))
     return found

@@ -35,7 +35,7 @@ def quality(cards: Cards, groups: Groups) -> tuple[int, ...]:
     """How well the groups are put together, the best highest.
 
     Groups of one kind of card, then the weakest link of all groups (NVLink, then the PCIe level), all links together,
-    the newer cards, cards on the same processor, and cards that nobody uses.
+    the newer cards, cards on the same processor, cards that nobody uses, and cards without a screen.
     """
     weakest, total, near, mixed = 1 << 20, 0, 0, 0
     for group in groups:
@@ -48,7 +48,8 @@ def quality(cards: Cards, groups: Groups) -> tuple[int, ...]:
                 near += cards.near[a, b]
     members = [card for group in groups for card in group]
     newest = sum(_number(cards.gpus[card].compute_capability) for card in members)
-    return -mixed, weakest, total, newest, near, -sum(cards.taken[card] for card in members)
+    taken, screens = sum(cards.taken[card] for card in members), sum(card in cards.screens for card in members)
+    return -mixed, weakest, total, newest, near, -taken, -screens
 
 
 def _number(capability: ComputeCapability) -> int:

@@ -38,6 +38,7 @@ class Merits:
     weakest: int  # `link_rank` of the weakest link in a TP group
     links: tuple[int, int]  # all links of TP groups together; pairs on the same processor
     taken: int  # what others hold on the cards
+    screens: int  # cards that also draw a screen
     mixed: int  # TP groups of cards that are not alike
 
 
@@ -75,6 +76,7 @@ def merits(
         weakest=weakest if placement.tensor_parallel_size > 1 else _NO_TP,
         links=(total, near),
         taken=sum(cards.taken[card] for card in placement.gpus),
+        screens=sum(card in cards.screens for card in placement.gpus),
         mixed=mixed,
     )
 
@@ -85,11 +87,12 @@ def order(objective: Objective, placement: Placement, found: Merits) -> Order:
     Context: the longest request, on the fewest cards, the best linked, in the fewest stages, with the most KV cache;
     cards count in powers of two, since three or five of them can mostly be no more than stages.
     Concurrency: the most requests at once, then the most tokens a second for all of them.
-    Latency: the most tokens a second for one.  In the end the better links, and cards that nobody else uses.
+    Latency: the most tokens a second for one.  In the end cards that nobody else uses, those without a
+    screen, and the better links.
     """
     size, stages = len(placement.gpus), placement.pipeline_parallel_size
     links = tuple(-part for part in found.links)
-    last = (found.taken, found.mixed, *links, *placement.gpus)
+    last = (found.taken, found.screens, found.mixed, *links, *placement.gpus)
     if objective is Objective.CONTEXT:
         power = max(size - 1, 0).bit_length()
         return (-found.context, power, -found.weakest, stages, size, -found.tokens, -found.single, *last)

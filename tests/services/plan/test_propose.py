@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpudeck.services.box.boxfile import load_box_file
-from gpudeck.services.box.types import GIB, Box, Link
+from gpudeck.services.box.types import GIB, Box, Link, Modes, Reading
 from gpudeck.services.plan.findings import VerdictState
 from gpudeck.services.plan.propose import Objective, nearest, propose
 from gpudeck.services.plan.types import EngineOptions
@@ -145,3 +145,14 @@ def test_why_nothing_is_proposed(box: Box, name: str, asked: dict[str, int], par
     assert propose(box, model(name), spec(), **asked) == ()  # type: ignore[arg-type]
     finding = nearest(box, model(name), spec(), **asked)  # type: ignore[arg-type]
     assert part in finding.message
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_of_equal_cards_those_without_a_screen_are_taken(objective: Objective) -> None:
+    box = Box(tuple(rtx4090(index) for index in range(3)))
+    around = Surroundings(readings=(Reading(0, modes=Modes("default", True, True)), Reading(1), Reading(2)))
+    found = propose(box, model("llama-3.1-8b"), spec(), objective=objective, replicas=1, around=around)
+    for proposal in found:
+        cards = proposal[0].placement.gpus
+        assert 0 not in cards or len(cards) == 3, cards
+    assert {len(proposal[0].placement.gpus) for proposal in found} >= {1, 2}
