@@ -196,11 +196,6 @@ class DraftActs(DeckApp):
 
 def around(state: DeckState, draft: Draft) -> Surroundings:
     """What stands beside a plan, as far as the panel knows it."""
-<<<<<<< HEAD
-    return Surroundings(
-        vllm_version=state.program.version, neighbours=state.neighbours(draft), key_set=draft.secrets.sets_key
-    )
-=======
     grounds, tokenizer = state.grounds, tokenizer_of(draft)
     return Surroundings(
         vllm_version=state.program.version,
@@ -210,14 +205,13 @@ def around(state: DeckState, draft: Draft) -> Surroundings:
         events=state.events,
         additions=state.additions,
         tokenizer_tokens=grounds.tokenizers.get(tokenizer) if tokenizer is not None else None,
-        key_set=draft.name in grounds.keyed,
+        key_set=draft.secrets.sets_key or draft.name in grounds.keyed,
     )
 
 
 def tokenizer_of(draft: Draft) -> str | None:
     """Another tokenizer than the model's own, where the plan names one."""
     return extra_value(draft.options.extra, "--tokenizer")
->>>>>>> 963c020 (Judge on the board by all that is known: engine's CUDA, health, tokenizer, key, vLLM's own word)
 
 
 def _judgement(state: DeckState, draft: Draft) -> Judgement:
