@@ -2,7 +2,6 @@
 
 import threading
 import time
-from datetime import datetime
 from functools import partial
 
 from textual import on
@@ -10,16 +9,17 @@ from textual import on
 from gpudeck.app import places
 from gpudeck.app.deck_app import DeckApp
 from gpudeck.app.messages import LogTold, StartRead, StartsArrived
-from gpudeck.services.engine.starts.times import seconds_words
+from gpudeck.services.engine.starts.outcome import start_words
 from gpudeck.services.engine.types import Runner, Start
 from gpudeck.services.errors import OperatorError
-from gpudeck.services.text import printable
 from gpudeck.widgets.choice_list import ChoiceList
+from gpudeck.widgets.log_buffer import MAX_LINES
 from gpudeck.widgets.messages import LogCopyAsked, LogReasonAsked, LogSaveAsked, LogStartsAsked
 from gpudeck.widgets.save_log import SaveLog
 
 # What xterm, tmux and others take at once is 100,000 characters or more, of which base64 makes four of three.
 _CLIPBOARD = 74_000
+_BEFORE_REASON = 1_000  # lines shown before the one that says why, where not all can be shown
 
 
 class LogActs(DeckApp):
@@ -106,26 +106,11 @@ class LogActs(DeckApp):
         if message.name != self.state.selected:
             return
         found = message.diagnosis
-        reason = found.line_number - 1 if found is not None else None
-        self.deck.log_pane.show_start(start_words(message.start, runs=False), message.lines, reason)
+        self.deck.log_pane.show_start(start_words(message.start, runs=False), message.lines, message.reason)
         if found is not None:
             self.say(f"{found.meaning} {found.fix or ''}".rstrip())
         elif message.start.failed:
             self.say("Its log does not say why it ended.", "warning")
-
-
-def start_words(start: Start, *, runs: bool) -> str:
-    """A start in a few words, its time in the operator's time zone."""
-    if start.at is None:
-        began = "began before what is kept"
-    else:
-        began = f"{datetime.fromtimestamp(start.at).astimezone():%d %b %H:%M:%S}"
-    if runs:
-        return f"{began}  runs now"
-    if start.ended is None:
-        return f"{began}  its end is not told"
-    lasted = start.ended - start.at if start.at is not None else 0.0
-    return f"{began}  {printable(start.outcome)}{f' after {seconds_words(lasted)}' if lasted >= 1 else ''}"
 
 
 def _read(name: str, start: Start, runner: Runner) -> StartRead:
@@ -136,7 +121,16 @@ def _read(name: str, start: Start, runner: Runner) -> StartRead:
     reader = LogReader()
     reader.feed_all(line.text for line in lines)
     found = reader.diagnoses() if start.failed else ()
-    return StartRead(name, start, lines, found[0] if found else None)
+    reason = found[0].line_number - 1 if found else None
+    begin = beginning(len(lines), reason, MAX_LINES)
+    shown = lines[begin : begin + MAX_LINES]
+    return StartRead(name, start, shown, found[0] if found else None, None if reason is None else reason - begin)
+
+
+def beginning(count: int, reason: int | None, most: int) -> int:
+    """With which of `count` lines to begin where `most` can be shown: its end, unless the reason stands before that."""
+    end = max(0, count - most)
+    return end if reason is None else min(end, max(0, reason - _BEFORE_REASON))
 
 
 def _read_last_failure(name: str, runner: Runner) -> StartRead:

@@ -124,13 +124,16 @@ class StartsArrived(Message):
 
 
 class StartRead(Message):
-    """What was logged of one start; `diagnosis` where that is known, by the place of its line in `lines` from 1."""
+    """What was logged of one start; where it is known why it died, `reason` is the place of that line in `lines`."""
 
-    def __init__(self, name: str, start: Start, lines: list[LogLine], diagnosis: Diagnosis | None) -> None:
+    def __init__(
+        self, name: str, start: Start, lines: list[LogLine], diagnosis: Diagnosis | None, reason: int | None
+    ) -> None:
         self.name = name
         self.start = start
         self.lines = lines
         self.diagnosis = diagnosis
+        self.reason = reason
         super().__init__()
 
 

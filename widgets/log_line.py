@@ -25,7 +25,10 @@ _BRIEF_PARTS = re.compile(
     r"(?P<time>\d\d:\d\d:\d\d|\x20{8}) (?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) +"
     r"(?P<worker>(?:APIServer|EngineCore|(?:Vllm)?Worker)\w* +)?"
 )
-_WORKER = re.compile(r"\(([A-Za-z_]\w*)(?: [^()]*)?\) ")
+# Up to 0.9 all workers had one name, and a rank; Ray's have a pid alone; torch names the rank that a line is of.
+_WORKER = re.compile(
+    r"\((?P<named>[A-Za-z_]\w*(?: rank=\d+|(?<=RayWorkerWrapper) pid=\d+)?)[^()]*\) |\[(?P<rank>rank\d+)\]:? "
+)
 
 
 class Level(IntEnum):
@@ -67,9 +70,12 @@ def level_of(text: str, priority: int | None = None) -> Level:
 
 
 def worker_of(text: str) -> str | None:
-    """The process that wrote the line, by vLLM's name: "APIServer", "EngineCore_DP0", "Worker_TP1_PP0"."""
+    """The process that wrote the line, by vLLM's name: "APIServer", "EngineCore_DP0", "Worker_TP1_PP0".
+
+    "VllmWorker rank=1" and "RayWorkerWrapper pid=73" where many have one name, "rank0" where torch tells no more.
+    """
     match = _WORKER.match(text)
-    return match.group(1) if match else None
+    return (match["named"] or match["rank"]) if match else None
 
 
 def parts_of(text: str) -> tuple[tuple[str, int, int], ...]:

@@ -120,8 +120,8 @@ class LogPane(Vertical):
         past = LogBuffer()
         past.extend(lines)
         self._view.show_buffer(past)
-        self._view.reason = reason
-        if reason is not None:
+        if reason is not None and reason >= past.first:
+            self._view.reason = reason
             self._view.action_reason()
         self._describe()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpudeck.app.log_acts import beginning
 from gpudeck.services.engine.choose import open_runner
 from gpudeck.services.engine.types import Runner, Scope
 from gpudeck.services.plan.types import EngineOptions
@@ -144,3 +145,11 @@ async def test_what_is_in_view_is_copied(twice: str, monkeypatch: pytest.MonkeyP
         await desk.hears("to your terminal's clipboard")
         assert desk.panel.clipboard == desk.panel.deck.log_pane.view.text()
         assert desk.panel.clipboard.endswith("start 2\n")
+
+
+@pytest.mark.parametrize(
+    ("count", "reason", "begin"),
+    [(50, None, 0), (50, 3, 0), (500_000, None, 400_000), (500_000, 450_000, 400_000), (500_000, 5_000, 4_000)],
+)
+def test_the_reason_is_among_the_lines_of_a_long_log(count: int, reason: int | None, begin: int) -> None:
+    assert beginning(count, reason, 100_000) == begin

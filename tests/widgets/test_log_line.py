@@ -42,7 +42,14 @@ def test_a_line_that_states_no_level_takes_it_from_syslogs_priority() -> None:
 
 def test_the_worker_is_the_process_that_wrote_the_line() -> None:
     assert worker_of(_ENGINE_ERROR) == "Worker_PP1"
-    assert worker_of("(VllmWorker rank=1 pid=77) INFO x") == "VllmWorker"
+    assert worker_of("(VllmWorker rank=1 pid=77) INFO x") == "VllmWorker rank=1"
+    assert worker_of("(RayWorkerWrapper pid=73, ip=10.0.0.1) INFO x") == "RayWorkerWrapper pid=73"
+    assert worker_of("(RayWorkerWrapper pid=74) INFO x") == "RayWorkerWrapper pid=74"
+    assert worker_of("(EngineCore_DP0 pid=73) INFO x") == "EngineCore_DP0"
+    assert worker_of("(APIServer) INFO x") == "APIServer"
+    assert worker_of("[rank3]: Traceback (most recent call last):") == "rank3"
+    assert worker_of("[rank3] x") == "rank3"
+    assert worker_of("(Worker_TP0 is not one) x") == "Worker_TP0"
     assert worker_of("INFO 12-01 01:17:56 [a.py:1] (not a worker) x") is None
 
 

@@ -249,3 +249,34 @@ async def test_a_title_may_be_given_before_the_pane_is_on_screen() -> None:
         await app.mount(pane)
         await pilot.pause()
         assert str(pane.border_title) == "Log  gemma"
+
+
+async def test_what_was_left_out_is_counted_on_the_frame() -> None:
+    app = _Harness()
+    async with app.run_test(size=(100, 12)) as pilot:
+        app.pane.extend([LogLine("gpudeck: 4,711 lines are left out", left_out=4711), *_lines(3)])
+        await _until(pilot, lambda: "4,711 lines came too fast" in str(app.pane.border_subtitle))
+        app.pane.clear()
+        await _until(pilot, lambda: "too fast" not in str(app.pane.border_subtitle))
+
+
+async def test_an_earlier_start_is_shown_beside_what_is_followed() -> None:
+    app = _Harness()
+    async with app.run_test(size=(100, 12)) as pilot:
+        pane, view = app.pane, app.pane.view
+        pane.title_for("coder")
+        pane.extend(_lines(5), reason=2)
+        pane.show_start("01 Dec, killed", [*_lines(40, 900), LogLine("ValueError: it")], 40)
+        await _until(pilot, lambda: "ValueError: it" in "\n".join(_shown(pane)))
+        assert "coder, 01 Dec, killed" in str(pane.border_title)
+        pane.extend(_lines(2, 5), reason=6)
+        view.focus()
+        await pilot.press("escape")
+        await _until(pilot, lambda: "line 6" in "\n".join(_shown(pane)))
+        assert len(view.buffer) == 7
+        await pilot.press("r")
+        assert view.current == 6
+        # Another engine is selected while an earlier start is in view.
+        pane.show_start("01 Dec, killed", _lines(3, 900), None)
+        pane.title_for("chat")
+        assert view.buffer.end == 7

@@ -1,8 +1,12 @@
-"""How a start ended, in a few words."""
+"""A start in a few words: when it was, and how it ended."""
 
 import signal
+from datetime import datetime
 
 from gpudeck.services.engine.ending import status_words
+from gpudeck.services.engine.starts.times import seconds_words
+from gpudeck.services.engine.types import Start
+from gpudeck.services.text import printable
 
 
 def outcome_of(result: str, *, killed: bool, status: int | None, asked: bool) -> tuple[str, bool]:
@@ -33,3 +37,17 @@ def _signal(number: int | None) -> str:
         return signal.Signals(number or 0).name
     except ValueError:
         return "a signal" if number is None else f"signal {number}"
+
+
+def start_words(start: Start, *, runs: bool) -> str:
+    """A start in a few words, its time in the operator's time zone."""
+    if start.at is None:
+        began = "began before what is kept"
+    else:
+        began = f"{datetime.fromtimestamp(start.at).astimezone():%d %b %H:%M:%S}"
+    if runs:
+        return f"{began}  runs now"
+    if start.ended is None:
+        return f"{began}  its end is not told"
+    lasted = start.ended - start.at if start.at is not None else 0.0
+    return f"{began}  {printable(start.outcome)}{f' after {seconds_words(lasted)}' if lasted >= 1 else ''}"

@@ -130,6 +130,27 @@ def test_following_repeats_nothing_of_the_history(runner: Runner, tmp_path: Path
         child.terminate()
 
 
+def test_earlier_starts_are_listed_and_shown_one_by_one(gpudeck: Gpudeck, runner: Runner, tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    script = f"echo x >> {count}; echo begun; wc -l < {count}; [ $(wc -l < {count}) = 2 ] || exit 3; exec sleep 1000"
+    installed(runner, tmp_path, "again", script)
+    assert "again has no log here" in gpudeck("logs", "again", "--starts", "--demo").err
+    runner.start("again")
+    until("it does not end", lambda: runner.starts("again")[0].failed)
+    runner.start("again")
+    until("it says nothing", lambda: [line.text for line in runner.history("again")][-1:] == ["2"])
+    listed = gpudeck("logs", "again", "--starts", "--demo").out.splitlines()
+    assert [line.split("  ")[-1] for line in listed] == ["runs now", "ended with exit status 3"]
+    assert [line.split()[0] for line in listed] == ["1", "2"]
+    assert gpudeck("logs", "again", "--start", "2", "--demo").out == "begun\n1\n"
+    assert gpudeck("logs", "again", "--start", "1", "-n", "1", "--demo").out == "2\n"
+    assert gpudeck("logs", "again", "--start", "1", "-n", "0", "--demo").out == ""
+    done = gpudeck("logs", "again", "--start", "3", "--demo")
+    assert (done.code, done.out) == (1, "")
+    assert "The log of again holds 2 starts" in done.err
+    assert gpudeck("logs", "again", "--start", "1", "-f", "--demo").code == 2
+
+
 def test_a_signal_is_told_by_its_name(gpudeck: Gpudeck, runner: Runner, tmp_path: Path) -> None:
     installed(runner, tmp_path, "killed", "kill -9 $$")
     done = gpudeck("start", "killed", "--demo")

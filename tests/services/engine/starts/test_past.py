@@ -1,11 +1,12 @@
 """Earlier starts, told from systemd's own lines in the journal; of real units: tests/systemd/test_past_starts.py."""
 
 import json
+import time
 
 import pytest
 
 from gpudeck.services.engine.starts.in_journal import told_starts
-from gpudeck.services.engine.starts.outcome import outcome_of
+from gpudeck.services.engine.starts.outcome import outcome_of, start_words
 from gpudeck.services.engine.types import Start
 
 STARTED, STOPPING = "39f53479d3a045ac8e11786248231fbf", "de5b426a63be47a7b6ac3eaac82e2f6f"
@@ -65,3 +66,16 @@ def test_at_user_scope_the_invocation_has_another_name() -> None:
 )
 def test_other_ends(result: str, said: str) -> None:
     assert outcome_of(result, killed=True, status=11, asked=False) == (said, True)
+
+
+def test_a_start_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    at = 1764551876.0
+    ended = Start("x", at, at + 75, "ended with exit status 1", failed=True)
+    assert start_words(ended, runs=False) == "01 Dec 01:17:56  ended with exit status 1 after 1 min 15 s"
+    assert start_words(Start("x", at), runs=True) == "01 Dec 01:17:56  runs now"
+    assert start_words(Start("x", at), runs=False) == "01 Dec 01:17:56  its end is not told"
+    assert start_words(Start("x", None, at, "stopped"), runs=False) == "began before what is kept  stopped"
+    monkeypatch.undo()
+    time.tzset()
