@@ -34,6 +34,7 @@ GROUPS = {
         "stop": "stop an engine",
         "restart": "restart an engine",
         "status": "the state of an engine",
+        "rollback": "back to the last plan of an engine that reached ready",
         "reload": "have systemd read an engine's unit anew, after it was changed on disk",
         "logs": "the log of an engine",
         "diagnose": "what went wrong in a log, and the way out",

@@ -11,7 +11,7 @@ import shtab
 from gpudeck.app.cli import COMMANDS, make_parser
 
 # Commands whose first word is an engine.
-_ON_ENGINES = ("start", "stop", "restart", "status", "logs", "remove", "reload", "chat")
+_ON_ENGINES = ("start", "stop", "restart", "status", "logs", "remove", "reload", "rollback", "chat")
 _FILES = ("file", "FILE", "box_file", "record", "model")
 
 _NAMES = "gpudeck engines --names"

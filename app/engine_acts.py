@@ -8,7 +8,7 @@ from textual import on
 from gpudeck.app.deck_app import PanelSetup
 from gpudeck.app.messages import PreviewArrived, VllmAnswered
 from gpudeck.app.state import EngineInfo
-from gpudeck.app.stop_acts import StopActs
+from gpudeck.app.unit_acts import UnitActs
 from gpudeck.services.engine.types import NO_SECRETS, Runner, UnitPreview
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
@@ -22,10 +22,11 @@ from gpudeck.widgets.unit_preview import UnitPreview as UnitPreviewScreen
 from gpudeck.widgets.verdict import counted, memory_words
 
 
-class EngineActs(StopActs):
+class EngineActs(UnitActs):
     def __init__(self, setup: PanelSetup) -> None:
         super().__init__(setup)
         self._viewing_only = False
+        self._ran_before: EngineSpec | None = None  # the spec that is gone back to, which the board does not judge
 
     # -- start
 
@@ -43,7 +44,7 @@ class EngineActs(StopActs):
         if missing:
             self.say(missing, "warning")
             return
-        self._viewing_only = False
+        self._viewing_only, self._ran_before = False, None
         self.engine_desk.preview(self.state.draft.spec(self.state.program))
 
     def action_view_unit(self) -> None:
@@ -53,7 +54,7 @@ class EngineActs(StopActs):
         if missing:
             self.say(missing, "warning")
             return
-        self._viewing_only = True
+        self._viewing_only, self._ran_before = True, None
         self.engine_desk.preview(self.state.draft.spec(self.state.program))
 
     def _missing(self, *, blocked_is_fine: bool = False) -> str | None:
@@ -95,13 +96,16 @@ class EngineActs(StopActs):
             self._ask_to_install(message.spec, preview, running=running)
 
     def _ask_to_install(self, spec: EngineSpec, preview: UnitPreview, *, running: bool) -> None:
-        secrets = self.state.draft.secrets
+        # Those of the board's plan are no concern of a plan that ran before.
+        secrets = NO_SECRETS if spec == self._ran_before else self.state.draft.secrets
 
         def answered(approved: bool | None) -> None:
             self.ask_desk.cancel()
             if approved:
-                self._act(spec.name, "restarting" if running else "starting", spec, install=True, secrets=secrets)
-                self.draft_changed(secrets=Secrets())
+                doing = "restarting" if running else "starting"
+                self.ask_before_reload(lambda: self._act(spec.name, doing, spec, approved=preview, secrets=secrets))
+                if secrets:
+                    self.draft_changed(secrets=Secrets())
 
         self.push_screen(
             self._preview_screen(spec, preview, "write it and restart" if running else "write it and start"), answered
@@ -120,6 +124,8 @@ class EngineActs(StopActs):
         if self.setup.host and preview.managed:
             word = "Asking the installed vLLM whether it accepts this command (some ten seconds)."
             self.ask_desk.ask(spec)
+        if spec == self._ran_before:
+            return UnitPreviewScreen(preview, summary="it reached ready before", act=act, word=word, glyphs=self.glyphs)
         judgement = self.state.judgement
         keys = self.state.draft.secrets.names
         parts = (
@@ -136,21 +142,22 @@ class EngineActs(StopActs):
         doing: str,
         spec: EngineSpec | None,
         *,
-        install: bool = False,
+        approved: UnitPreview | None = None,
         secrets: Secrets = NO_SECRETS,
     ) -> None:
         """Start or restart an engine, its unit written first where that was approved."""
 
         known = self.state.engines.get(name)
-        ours = install or known is None or known.unit.managed  # a container's model lies where only it can look
+        # A container's model lies where only it can look.
+        ours = approved is not None or known is None or known.unit.managed
         way_out = self._way_to_port(name)
 
         def act(runner: Runner) -> None:
             _refuse_taken_port(runner, name, spec, way_out)
             if ours and spec is not None:
                 _refuse_missing_model(spec.model)
-            if install and spec is not None:
-                runner.install(spec, secrets=secrets)
+            if approved is not None and spec is not None:
+                runner.install(spec, secrets=secrets, shown=approved)
             (runner.restart if doing == "restarting" else runner.start)(name)
 
         try:
@@ -166,6 +173,20 @@ class EngineActs(StopActs):
         if self.state.draft.name == name:
             return "The key a changes the port."
         return "Enter in the engine list puts its plan on the board, where the key a changes the port."
+
+    def action_go_back(self) -> None:
+        """Back to the last plan of the engine that reached ready, its unit shown first."""
+        engine = self._chosen()
+        if engine is None:
+            return
+        spec = engine.kept.other_than(engine.unit.spec)
+        if spec is None or not engine.unit.managed:
+            self.say(f"No other plan of {engine.unit.name} has reached ready yet, so there is none to go back to.")
+            return
+        self.forget_refusal()
+        self._viewing_only = False
+        self._ran_before = spec
+        self.engine_desk.preview(spec)
 
     # -- stop, restart, remove
 
@@ -193,7 +214,8 @@ class EngineActs(StopActs):
         self._confirm_act(
             engine,
             "removing",
-            f"This deletes {engine.unit.unit}" + (" and stops the running engine." if engine.unit.alive else "."),
+            f"This deletes {engine.unit.unit}{' and stops the running engine' if engine.unit.alive else ''}. "
+            f"{self.reload_risk(engine.unit.scope)}".rstrip(),
         )
 
     def action_leave(self) -> None:

@@ -204,6 +204,11 @@ class EngineDesk:
         for ender in enders:
             ender.join(2)
 
+    @property
+    def runner(self) -> Runner | None:
+        """The runner, once there is one; its calls block, and are not for the screen's thread."""
+        return self._runner
+
     def _required(self) -> Runner:
         if self._runner is None:
             raise OperatorError(self._trouble)

@@ -119,6 +119,8 @@ class EngineWatch(StartWatch):
         elif message.doing == "removing":
             self.change(states.without_engine(self.state, message.name))
             self.say(f"{message.name} is removed.")
+        elif message.doing == "reloading":
+            self.say("systemd has read its units anew.")
         elif message.doing == "stopping":
             self.say(f"{message.name} is stopped; none of its processes is left.")
         else:

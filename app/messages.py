@@ -1,6 +1,7 @@
 """What arrives at the panel from its feeds and desks.  What a person does arrives as gpudeck.widgets.messages."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
@@ -8,6 +9,7 @@ from gpudeck.app.grounds import Grounds
 from gpudeck.app.offers import Offer, Question
 from gpudeck.services.diagnosis.types import Diagnosis
 from gpudeck.services.engine.draining import InFlight
+from gpudeck.services.engine.drift import Drift
 from gpudeck.services.engine.starts.kept import Kept
 from gpudeck.services.engine.starts.standstill import Check
 from gpudeck.services.engine.types import LogLine, Start, UnitPreview, UnitState
@@ -15,6 +17,9 @@ from gpudeck.services.models.types import ModelFacts, ShelfEntry
 from gpudeck.services.plan.fit import Fit
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.vllm.answer import Answer
+
+if TYPE_CHECKING:
+    from gpudeck.services.adoption.on_runner import Reviewed  # more than the first frame needs
 
 
 class BoxArrived(Message):
@@ -97,6 +102,22 @@ class RequestsCounted(Message):
     def __init__(self, name: str, now: InFlight | None) -> None:
         self.name = name
         self.now = now
+        super().__init__()
+
+
+class UnitsDrifted(Message):
+    """How far units are from what is loaded, written and run, by engine."""
+
+    def __init__(self, found: Mapping[str, tuple[Drift, ...]]) -> None:
+        self.found = found
+        super().__init__()
+
+
+class UnitsReviewed(Message):
+    """The units of others, read and judged."""
+
+    def __init__(self, found: "tuple[Reviewed, ...]") -> None:
+        self.found = found
         super().__init__()
 
 

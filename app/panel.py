@@ -20,6 +20,7 @@ from gpudeck.app.feeds import LatestSlot
 from gpudeck.app.log_acts import LogActs
 from gpudeck.app.messages import BoxArrived, HostArrived, LogsArrived
 from gpudeck.app.programs import engine_program, model_roots
+from gpudeck.app.unit_acts import LOOK_S
 from gpudeck.services.box.sampler import Sampler
 from gpudeck.services.box.source import open_source
 from gpudeck.services.box.types import Demand, Severity, Snapshot
@@ -98,6 +99,7 @@ class Panel(LogActs, ChatActs):
         self.deck.host_line.display = self.setup.host
         self.engine_desk.open()
         self.set_interval(1.0, self._tick)
+        self.set_interval(LOOK_S, self.look_at_units)
 
     def on_unmount(self) -> None:
         self._sampler.stop()

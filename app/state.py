@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from gpudeck.app.drafts import Draft, Drafts
 from gpudeck.app.grounds import Grounds
 from gpudeck.app.programs import EngineProgram
 from gpudeck.services.box.types import MIB, Box, BoxEvent, Snapshot
 from gpudeck.services.engine.draining import InFlight
+from gpudeck.services.engine.drift import Drift
 from gpudeck.services.engine.ending import how_it_ended
 from gpudeck.services.engine.phases import Phase, Standing
 from gpudeck.services.engine.starts.kept import Kept
@@ -17,6 +19,9 @@ from gpudeck.services.host.types import HostReading
 from gpudeck.services.plan.findings import Judgement, VerdictState
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.plan.what_if import Addition, with_additions
+
+if TYPE_CHECKING:
+    from gpudeck.services.adoption.on_runner import Reviewed  # more than the first frame needs
 
 # Memory in use moves by a few MiB all the time; the verdict should not flicker with it.
 _USED_STEP = 64 * MIB
@@ -36,6 +41,8 @@ class EngineInfo:
     still: str = ""  # "nothing has moved for 3 min"
     checks: tuple[Check, ...] = ()  # what was looked at since
     in_flight: InFlight | None = None  # requests, while it is being drained
+    drift: tuple[Drift, ...] = ()  # how far its unit is from what is loaded, written and run
+    reviewed: "Reviewed | None" = None  # what is wrong with its unit, where gpudeck did not write that
 
     @property
     def why(self) -> str:
@@ -187,7 +194,7 @@ def _with_unit(before: EngineInfo | None, unit: UnitState) -> EngineInfo:
         return EngineInfo(unit)
     if before.unit.main_pid != unit.main_pid and unit.main_pid is not None:
         # Another process: what the log and the port said belongs to the one before.
-        return EngineInfo(unit, busy=before.busy)
+        return EngineInfo(unit, busy=before.busy, kept=before.kept, drift=before.drift, reviewed=before.reviewed)
     if not unit.runs or (unit.main_pid is None and before.unit.main_pid is not None):
         # Its process is gone, also where systemd will start the next: nobody answers meanwhile.
         return replace(before, unit=unit, ready=False, served=())

@@ -12,7 +12,7 @@ from gpudeck.services.text import printable
 from gpudeck.widgets.failure_card import FailureView, failure_rows
 from gpudeck.widgets.glyphs import Glyphs, joined, wrap
 from gpudeck.widgets.lines import Line, LineView, under, width_of
-from gpudeck.widgets.messages import EngineFixAsked, EngineHighlighted, EngineSelected
+from gpudeck.widgets.messages import EngineFixAsked, EngineHighlighted, EngineSelected, UnitAsked
 
 _BAR = 12
 _STATE_WIDTH = 10  # the longest of the words below
@@ -45,6 +45,7 @@ class EngineView:
     eta: str = ""  # "about 40 s left"
     still: str = ""  # "nothing has moved for 3 min"
     checks: tuple[tuple[bool | None, str], ...] = ()  # what to look at then, and whether it holds (None: not known)
+    notes: tuple[str, ...] = ()  # what is to be said of its unit: "edited by hand"
     took: str = ""  # how long its start took, phase by phase; shown under the cursor
     port: int | None = None
     shape: str = ""  # "TP2×PP1"
@@ -69,6 +70,7 @@ class EngineList(LineView, can_focus=True):
         Binding("end,G", "move_to(-1)", "Last", show=False, id="engines.last"),
         Binding("enter", "select", "Plan on the board", id="engines.select"),
         Binding("f", "mend", "Fix on the board", id="engines.fix"),
+        Binding("u", "unit", "Its unit", id="engines.unit"),
     ]
     DEFAULT_CSS = """
     EngineList { height: 1fr; width: 1fr; overflow-x: hidden; background: $surface; }
@@ -130,11 +132,17 @@ class EngineList(LineView, can_focus=True):
         if self._current is not None:
             self.post_message(EngineFixAsked(self._current))
 
+    def action_unit(self) -> None:
+        if self._current is not None:
+            self.post_message(UnitAsked(self._current))
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """The fix is offered where the engine under the cursor failed for a reason that a key mends."""
-        if action != "mend":
+        """Offered are the fix of what failed for a reason that a key mends, and a unit of which there is to be told."""
+        if action not in ("mend", "unit"):
             return True
         current = next((view for view in self._views if view.name == self._current), None)
+        if action == "unit":
+            return current is not None and bool(current.notes)
         return current is not None and current.failure is not None and current.failure.mendable
 
     def on_click(self, event: events.Click) -> None:
@@ -204,6 +212,7 @@ def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int, *
     if view.took and chosen:
         rows += _wrapped(view.took, "muted", width)
     rows += _standstill(view, glyphs, width)
+    rows += _notes(view, glyphs, width)
     if view.detail:
         detail = wrap(printable(view.detail), width - len(_INDENT) - 3)
         tone = "error" if view.state == "failed" else "warning"
@@ -226,6 +235,18 @@ def _standstill(view: EngineView, glyphs: Glyphs, width: int) -> list[Line]:
         sign, style = signs[holds]
         for place, part in enumerate(wrap(printable(text), max(width - len(_INDENT) - 3, 1))):
             rows.append(((_INDENT, ""), (f"{sign} " if place == 0 else "  ", style), (part, "text")))
+    return rows
+
+
+def _notes(view: EngineView, glyphs: Glyphs, width: int) -> list[Line]:
+    """What is to be said of its unit, and the key that shows it at length."""
+    if not view.notes:
+        return []
+    words = wrap(printable(joined(view.notes, glyphs.dot)), max(width - len(_INDENT) - 6, 1))
+    rows: list[Line] = []
+    for place, text in enumerate(words):
+        key = (("  ", ""), ("u", "primary strong")) if place == len(words) - 1 else ()
+        rows.append(((_INDENT, ""), (f"{glyphs.caution} " if place == 0 else "  ", "warning"), (text, "muted"), *key))
     return rows
 
 

@@ -175,6 +175,14 @@ class EngineHighlighted(Message):
         self.name = name
 
 
+class UnitAsked(Message):
+    """The operator wants to see what there is to be said of the engine's unit."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
 class EngineFixAsked(Message):
     """The operator wants the failed engine's plan on the board, with what mends its failure."""
 

@@ -3,11 +3,13 @@
 import argparse
 from pathlib import Path
 
-from gpudeck.app.commands.adopting import box_of, judged
+from gpudeck.app.commands.adopting import box_of
 from gpudeck.app.commands.common import print_json, runner_for
+from gpudeck.app.programs import engine_program
 from gpudeck.services.adoption.corrected import corrected_text, difference, keys_words
 from gpudeck.services.adoption.files import read_text, unit_files
 from gpudeck.services.adoption.on_box import folders_of
+from gpudeck.services.adoption.on_runner import judged
 from gpudeck.services.adoption.read import read_unit
 from gpudeck.services.adoption.report import document
 from gpudeck.services.adoption.types import Adopted, Review, UnitFiles
@@ -29,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     adopted = read_unit(files, read_text, box)
     if adopted is None:
         raise OperatorError(f"{printable(files.unit)} runs no vLLM: name a unit whose command is `vllm serve`.")
-    review = judged(args, adopted, box)
+    review = judged(adopted, box, engine_program(demo=args.demo).version)
     text = corrected_text(review, scope)
     changes = difference(files, text, adopted.spec.name) if text is not None else None
     if args.json:

@@ -11,7 +11,7 @@ from gpudeck.services.engine.types import UnitState
 from gpudeck.services.text import printable
 
 if TYPE_CHECKING:
-    from gpudeck.app.commands.adopting import Reviewed
+    from gpudeck.services.adoption.on_runner import Reviewed
     from gpudeck.services.adoption.types import Adopted
     from gpudeck.services.engine.types import Runner
     from gpudeck.services.plan.types import EngineSpec

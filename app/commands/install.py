@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         told = f"This writes {preview.path}{enabling}{keys}. {risk_of_reload(args, runner.scope)}".rstrip()
         if not confirmed(told, yes=args.yes):
             return 1
-        runner.install(spec, enable=args.enable, secrets=secrets)
+        runner.install(spec, enable=args.enable, secrets=secrets, shown=preview)
         print(f"Installed.  Start it with: {told_command(args, f'start {spec.name}')}")
     finally:
         runner.close()

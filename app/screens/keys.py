@@ -71,6 +71,7 @@ def _applies(action: str, state: DeckState | None, *, at_engines: bool) -> bool:
         "stop": engine is not None and engine.unit.alive,
         "restart": engine is not None and at_engines,
         "remove": engine is not None and at_engines,
+        "go_back": engine is not None and at_engines and engine.kept.other_than(engine.unit.spec) is not None,
         "pane('chat')": engine is not None,
         "step_out": True,
     }.get(action, False)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from gpudeck.app.failures import failure_of
 from gpudeck.app.state import DeckState, EngineInfo
 from gpudeck.services.engine.draining import in_flight_words
+from gpudeck.services.engine.drift import DriftKind
 from gpudeck.services.engine.starts.times import seconds_words, times_words
 from gpudeck.services.memory.settings import settings_for
 from gpudeck.services.memory.token import token_arithmetic
@@ -110,6 +111,18 @@ def _took(info: EngineInfo) -> str:
     return f"ready in {seconds_words(times.total)}: {times_words(times)}" if times is not None else ""
 
 
+def _notes(info: EngineInfo) -> tuple[str, ...]:
+    """What is to be said of its unit, each in a few words; the unit's own page has it at length."""
+    words = {
+        DriftKind.ON_DISK: "its file changed since it was loaded",
+        DriftKind.BY_HAND: "edited by hand",
+        DriftKind.RUNNING: "runs an older command",
+    }
+    found = info.reviewed.review.findings if info.reviewed is not None else ()
+    count = f"{len(found)} finding{'' if len(found) == 1 else 's'}: {found[0].message}" if found else ""
+    return (*(words[drift.kind] for drift in info.drift), *([count] if count else ()))
+
+
 def _draining(info: EngineInfo) -> str:
     return in_flight_words(info.in_flight) if info.in_flight is not None else "asking for its requests"
 
@@ -134,6 +147,7 @@ def engine_view(info: EngineInfo) -> EngineView:
         eta=info.left if starting else "",
         still=info.still if starting else "",
         checks=tuple((check.holds, f"{check.what}: {check.found}") for check in info.checks) if starting else (),
+        notes=_notes(info),
         took=_took(info) if info.word == "ready" else "",
         port=spec.options.port if spec else None,
         shape=shape,

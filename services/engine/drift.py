@@ -40,9 +40,7 @@ class Drift:
                     "its units anew."
                 )
             case DriftKind.BY_HAND:
-                return (
-                    "It was edited by hand since gpudeck wrote it: what gpudeck would write is not what stands there."
-                )
+                return "It was edited by hand since gpudeck wrote it: that stays until you write over it."
             case DriftKind.RUNNING:
                 return "It runs by another command than systemd has loaded: a restart would run what was loaded."
 

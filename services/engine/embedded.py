@@ -23,7 +23,16 @@ from gpudeck.services.engine.filelock import holding
 from gpudeck.services.engine.logfile import FileFollower, read_lines
 from gpudeck.services.engine.processes import Process, belonging, boot_id, signal_all, title
 from gpudeck.services.engine.starts.in_files import log_in, starts_in
-from gpudeck.services.engine.types import NO_SECRETS, LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
+from gpudeck.services.engine.types import (
+    NO_SECRETS,
+    LogFollower,
+    LogLine,
+    Scope,
+    Start,
+    UnitPreview,
+    UnitState,
+    refuse_other_than,
+)
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan import spec_json
 from gpudeck.services.plan.command import argv, environment
@@ -84,7 +93,14 @@ class EmbeddedRunner:
             secrets_file=str(files.secrets),
         )
 
-    def install(self, spec: EngineSpec, *, enable: bool = False, secrets: Secrets = NO_SECRETS) -> None:
+    def install(
+        self,
+        spec: EngineSpec,
+        *,
+        enable: bool = False,
+        secrets: Secrets = NO_SECRETS,
+        shown: UnitPreview | None = None,
+    ) -> None:
         if enable:
             raise OperatorError(f"Without systemd nothing can start {spec.name} at boot: install it without --enable.")
         files = self._files(spec.name)
@@ -94,6 +110,7 @@ class EmbeddedRunner:
             if any(entry.name != files.lock.name for entry in files.path.iterdir()) and not self._is_ours(files):
                 raise OperatorError(f"{files.path} was not written by gpudeck: choose another name, or move it away.")
             text = self._command(spec).text()
+            refuse_other_than(shown, self.preview(spec))
             with holding(files.lock, spec.name):
                 if self._state(spec.name, files).alive and files.command.read_text(encoding="utf-8") != text:
                     raise OperatorError(f"{spec.name} runs with other settings: stop it first, or choose another name.")

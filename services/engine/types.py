@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Protocol
 
 from gpudeck.services.engine.drift import Drift
+from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineSpec
 
@@ -71,6 +72,12 @@ class UnitPreview:
         return self.existing == self.text
 
 
+def refuse_other_than(shown: UnitPreview | None, now: UnitPreview) -> None:
+    """Raise OperatorError where what would be written over is not what the operator was shown."""
+    if shown is not None and (shown.path, shown.existing) != (now.path, now.existing):
+        raise OperatorError(f"{now.path} was changed meanwhile: look at it anew before you write over it.")
+
+
 @dataclass(frozen=True, slots=True)
 class LogLine:
     """One line of an engine's log as it came; `text` is foreign and may hold anything but a newline."""
@@ -119,8 +126,16 @@ class Runner(Protocol):
 
     def preview(self, spec: EngineSpec) -> UnitPreview: ...
 
-    def install(self, spec: EngineSpec, *, enable: bool = False, secrets: Secrets = NO_SECRETS) -> None:
-        """Write the unit atomically and have it loaded.  Refuses a unit that gpudeck did not write.
+    def install(
+        self,
+        spec: EngineSpec,
+        *,
+        enable: bool = False,
+        secrets: Secrets = NO_SECRETS,
+        shown: UnitPreview | None = None,
+    ) -> None:
+        """Write the unit atomically and have it loaded.  Refuses a unit that gpudeck did not write, and one that is not
+        what was `shown` before: someone else changed it meanwhile.
 
         `secrets` go into a file of mode 0600 that the engine reads when it starts, never into the unit.
         """

@@ -34,8 +34,15 @@ class Beside:
     def preview(self, spec: EngineSpec) -> UnitPreview:
         return self.own.preview(spec)
 
-    def install(self, spec: EngineSpec, *, enable: bool = False, secrets: Secrets = NO_SECRETS) -> None:
-        self.own.install(spec, enable=enable, secrets=secrets)
+    def install(
+        self,
+        spec: EngineSpec,
+        *,
+        enable: bool = False,
+        secrets: Secrets = NO_SECRETS,
+        shown: UnitPreview | None = None,
+    ) -> None:
+        self.own.install(spec, enable=enable, secrets=secrets, shown=shown)
 
     def keep_secrets(self, name: str, secrets: Secrets) -> None:
         runner, bare = self._of(name)

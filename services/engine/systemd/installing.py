@@ -14,7 +14,7 @@ from gpudeck.services.engine.systemd.errors import JobFailedError, NoRightsError
 from gpudeck.services.engine.systemd.orders import Orders
 from gpudeck.services.engine.systemd.outcome import why_not_loaded
 from gpudeck.services.engine.systemd.roster import Roster
-from gpudeck.services.engine.types import Scope, UnitPreview
+from gpudeck.services.engine.types import Scope, UnitPreview, refuse_other_than
 from gpudeck.services.engine.unit_text import text_of, unit_lines
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.command import argv, environment
@@ -56,7 +56,7 @@ class Installing:
             standing, text, existing=files.read(standing) or "", managed=ours, reasons=reasons, secrets_file=keys
         )
 
-    def install(self, spec: EngineSpec, *, enable: bool, secrets: Secrets) -> None:
+    def install(self, spec: EngineSpec, *, enable: bool, secrets: Secrets, shown: UnitPreview | None) -> None:
         unit = self._roster.unit(spec.name)
         preview = self.preview(spec)
         if not preview.managed:
@@ -64,6 +64,7 @@ class Installing:
                 f"{unit} is there already and was not written by gpudeck ({preview.path}): "
                 "give the engine another name, or remove that unit."
             )
+        refuse_other_than(shown, preview)
         if spec.user and self._roster.scope is Scope.SYSTEM:
             check_account(spec.user, program=_absolute(argv(spec))[0], model=spec.model)
         if secrets:

@@ -82,8 +82,15 @@ class SystemdRunner:
     def preview(self, spec: EngineSpec) -> UnitPreview:
         return self._installing.preview(spec)
 
-    def install(self, spec: EngineSpec, *, enable: bool = False, secrets: Secrets = NO_SECRETS) -> None:
-        self._installing.install(spec, enable=enable, secrets=secrets)
+    def install(
+        self,
+        spec: EngineSpec,
+        *,
+        enable: bool = False,
+        secrets: Secrets = NO_SECRETS,
+        shown: UnitPreview | None = None,
+    ) -> None:
+        self._installing.install(spec, enable=enable, secrets=secrets, shown=shown)
 
     def keep_secrets(self, name: str, secrets: Secrets) -> None:
         self._installing.keep_secrets(name, secrets)
