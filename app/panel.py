@@ -120,6 +120,7 @@ class Panel(LogActs, ChatActs):
             self._logs_arrived()
 
     def _tick(self) -> None:
+        self.tend_starts(time.time())
         snapshot = self.state.snapshot
         if snapshot is not None and time.time() - snapshot.at <= INTERVAL_S * 2:
             return
