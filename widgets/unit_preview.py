@@ -9,7 +9,6 @@ from textual.content import Content
 from textual.widgets import Static
 
 from gpudeck.services.engine import types as engine
-from gpudeck.services.engine.unit_text import edited
 from gpudeck.services.plan.findings import VerdictState
 from gpudeck.services.text import printable
 from gpudeck.widgets.dialog import Dialog
@@ -129,7 +128,7 @@ class UnitPreview(Dialog[bool]):
             return "It stands there already, the same to the letter."
         added, removed = changed_lines(preview.existing, preview.text)
         told = f"It stands there already and changes: + {added} added, - {removed} removed."
-        return f"{told} It was edited by hand since gpudeck wrote it." if edited(preview.existing) else told
+        return f"{told} It was edited by hand since gpudeck wrote it." if preview.edited else told
 
     def _verdict_line(self) -> Content:
         word = f"{self.glyphs.state(self._verdict)} {self._verdict.value}"

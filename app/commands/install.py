@@ -8,7 +8,6 @@ from gpudeck.app.commands.confirm import confirmed
 from gpudeck.app.commands.keys import secrets_from
 from gpudeck.app.commands.reloading import risk_of_reload
 from gpudeck.services.engine.types import Scope
-from gpudeck.services.engine.unit_text import edited
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
 from gpudeck.services.text import printable
@@ -50,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         print(unit.difference(preview) if preview.existing else preview.text)
         enabling = " and has it started at every boot" if args.enable else ""
         keys = f", and {' and '.join(secrets.names)} into {preview.secrets_file} (mode 0600)" if secrets else ""
-        if preview.existing is not None and edited(preview.existing):
+        if preview.edited:
             print("It was edited by hand since gpudeck wrote it; what the diff takes out is lost.")
         told = f"This writes {preview.path}{enabling}{keys}. {risk_of_reload(args, runner.scope)}".rstrip()
         if not confirmed(told, yes=args.yes):

@@ -64,6 +64,7 @@ class UnitPreview:
     text: str
     existing: str | None = None  # what stands there now
     managed: bool = True  # False: what stands there was not written by gpudeck, and is never overwritten
+    edited: bool = False  # what stands there was written by gpudeck, and edited by hand since
     reasons: tuple[str, ...] = ()  # what each line of `text` is for, "" where it says so itself
     secrets_file: str = ""  # where keys are kept, which an install writes where it is given any
 

@@ -15,7 +15,7 @@ from gpudeck.services.engine.systemd.orders import Orders
 from gpudeck.services.engine.systemd.outcome import why_not_loaded
 from gpudeck.services.engine.systemd.roster import Roster
 from gpudeck.services.engine.types import Scope, UnitPreview, refuse_other_than
-from gpudeck.services.engine.unit_text import text_of, unit_lines
+from gpudeck.services.engine.unit_text import edited, text_of, unit_lines
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.command import argv, environment
 from gpudeck.services.plan.naming import checked_name
@@ -52,9 +52,8 @@ class Installing:
             return UnitPreview(str(path), text, reasons=reasons, secrets_file=keys)
         written_here = self._roster.authors.spec(standing, spec.name) is not None
         ours = standing == str(path) and not path.is_symlink() and written_here
-        return UnitPreview(
-            standing, text, existing=files.read(standing) or "", managed=ours, reasons=reasons, secrets_file=keys
-        )
+        existing = files.read(standing) or ""
+        return UnitPreview(standing, text, existing, ours, edited=edited(existing), reasons=reasons, secrets_file=keys)
 
     def install(self, spec: EngineSpec, *, enable: bool, secrets: Secrets, shown: UnitPreview | None) -> None:
         unit = self._roster.unit(spec.name)
