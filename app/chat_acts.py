@@ -25,7 +25,7 @@ class ChatActs(EngineActs):
         engine = self.state.engine
         pane = self.deck.chat
         if engine is None or engine.unit.spec is None or not engine.ready:
-            self._tell_unready()
+            self.tell_unready()
             return
         options = engine.unit.spec.options
         url = Address.of_engine(options.host, options.port).url
@@ -37,7 +37,7 @@ class ChatActs(EngineActs):
         self.turn_worker(_ANSWER, partial(self._chat.ask, url, model, message.text, find_key))
 
     @on(ChatUnready)
-    def _tell_unready(self) -> None:
+    def tell_unready(self) -> None:
         """Say what is missing for an answer."""
         engine = self.state.engine
         if engine is None:

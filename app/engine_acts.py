@@ -1,6 +1,7 @@
 """What an operator does to engines: start, stop, restart, remove."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from textual import on
@@ -266,19 +267,28 @@ class EngineActs(UnitActs):
 
     def _confirm_act(self, engine: EngineInfo, doing: str, lost: str) -> None:
         name = engine.unit.name
-        way_out = self._way_to_port(name)
+        refuse = self.refusal_of_restart(engine)
 
         def act(runner: Runner) -> None:
-            spec = engine.unit.spec
             if doing == "restarting":
-                _refuse_taken_port(runner, name, spec, way_out)
-                if engine.unit.managed and spec is not None:
-                    _refuse_missing_model(spec.model)
+                refuse(runner)
             {"stopping": runner.stop, "restarting": runner.restart, "removing": runner.remove}[doing](name)
             if doing == "removing":
                 self.start_desk.forget(engine.unit)
 
         self.ask_to_end(engine, doing, lost, act)
+
+    def refusal_of_restart(self, engine: EngineInfo) -> Callable[[Runner], None]:
+        """What raises OperatorError where a restart would end at once; it blocks."""
+        name, spec = engine.unit.name, engine.unit.spec
+        way_out = self._way_to_port(name)
+
+        def refuse(runner: Runner) -> None:
+            _refuse_taken_port(runner, name, spec, way_out)
+            if engine.unit.managed and spec is not None:
+                _refuse_missing_model(spec.model)
+
+        return refuse
 
 
 def _refuse_taken_port(runner: Runner, name: str, spec: EngineSpec | None, way_out: str) -> None:

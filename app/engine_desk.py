@@ -158,6 +158,12 @@ class EngineDesk:
         """The key for requests to that engine; blocks."""
         return key_for(self._required(), name)
 
+    def present_log(self, name: str) -> list[str]:
+        """The lines of the engine's present run; blocks.  Raises OperatorError."""
+        runner = self._required()
+        starts = runner.starts(name)
+        return [line.text for line in runner.log_of(name, starts[0])] if starts else []
+
     @property
     def scope(self) -> Scope | None:
         """Where new engines go; None while no runner is open."""

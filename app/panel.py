@@ -13,7 +13,7 @@ from textual import on
 from textual.binding import BindingType
 
 from gpudeck.app import box_news, keymap, places, themes
-from gpudeck.app.chat_acts import ChatActs
+from gpudeck.app.check_acts import CheckActs
 from gpudeck.app.commands.common import scope_from
 from gpudeck.app.deck_app import INTERVAL_S, PanelSetup
 from gpudeck.app.feeds import LatestSlot
@@ -63,8 +63,8 @@ def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
     )
 
 
-class Panel(LogActs, ChatActs):
-    """The application: what PlanActs, EngineActs, LogActs and ChatActs do, fed by the box's sampler."""
+class Panel(LogActs, CheckActs):
+    """The application: what PlanActs, EngineActs, LogActs, ChatActs and CheckActs do, fed by the box's sampler."""
 
     TITLE = "gpudeck"
     BINDINGS: ClassVar[list[BindingType]] = keymap.BINDINGS

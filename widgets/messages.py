@@ -197,3 +197,27 @@ class EngineSelected(Message):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name = name
+
+
+class CheckAsked(Message):
+    """The operator wants the engine asked the canned prompts (again)."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
+class WalkAsked(Message):
+    """The operator wants the engine's unit reloaded, restarted and checked in one run."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
+class CurlAsked(Message):
+    """The operator wants this command in the clipboard; "" where it is not known yet."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__()
+        self.line = line

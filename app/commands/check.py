@@ -25,7 +25,6 @@ from gpudeck.services.check.types import Item, Outcome, passed
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.http.client import VllmClient
 from gpudeck.services.plan.secrets import API_KEY
-from gpudeck.services.text import printable
 
 if TYPE_CHECKING:
     from gpudeck.services.engine.types import Runner
@@ -40,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--restart",
         action="store_true",
-        help="walk the whole road: write the unit, reload, restart, follow its log until it is ready, and check",
+        help="walk the whole road: unit, reload where it changed, restart, log until it is ready, and the list",
     )
     parser.add_argument("--yes", action="store_true", help="with --restart: do not ask")
     parser.add_argument("--json", action="store_true", help="one JSON document")
@@ -64,12 +63,10 @@ def run(args: argparse.Namespace) -> int:
         steps: list[Item] = []
         if args.restart:
             with redirect_stdout(sys.stderr if args.json else sys.stdout):
-                road = _walk(args, runner)
+                road = _walk(args, runner, show)
             if road is None:
                 return 1
             steps = road
-            for step in steps:
-                show(step)
         engine = reached(args, runner, args.engine)
         items, model = _check_here(args, runner, engine, show)
         return _told(args, engine.url, (*steps, *items), model)
@@ -77,37 +74,38 @@ def run(args: argparse.Namespace) -> int:
         runner.close()
 
 
-def _walk(args: argparse.Namespace, runner: "Runner") -> list[Item] | None:
+def _walk(args: argparse.Namespace, runner: "Runner", show: Callable[[Item], None]) -> list[Item] | None:
     """Unit, reload, restart, log: up to a ready engine.  None where the operator says no."""
-    from gpudeck.app.commands import unit
+    from gpudeck.app.commands.drifted import drift_lines
+    from gpudeck.app.commands.reloading import risk_of_reload
     from gpudeck.app.commands.waiting import wait_ready
+    from gpudeck.services.check.road import plan_words, walk
+    from gpudeck.services.engine.drift import DriftKind
     from gpudeck.services.engine.listening import port_trouble
 
     if args.engine is None:
         raise OperatorError("--restart needs the name of the engine.")
     state = known_engine(runner, args.engine)
-    if state.spec is None:
-        raise OperatorError(f"{state.name} was not written by gpudeck: restart it with its own unit and check --url.")
     if taken := port_trouble(state.spec, state):
         raise OperatorError(taken)
-    preview = runner.preview(state.spec) if state.managed else None
-    if preview is not None and not preview.unchanged:
-        print(unit.difference(preview))
-    writes = f"writes {preview.path}, has it loaded and " if preview is not None and preview.managed else ""
-    if not confirmed(f"This {writes}restarts {printable(state.name)}: requests in flight end.", yes=args.yes):
+    drift = runner.drift(state.name)
+    for line in drift_lines(drift):
+        print(line)
+    reloads = any(each.kind is DriftKind.ON_DISK for each in drift)
+    risk = risk_of_reload(args, state.scope) if reloads else ""
+    if not confirmed(f"{risk} {plan_words(state.name, drift)}".strip(), yes=args.yes):
         return None
-    steps = []
-    if preview is not None and preview.managed:
-        runner.install(state.spec)
-        words = "line for line what gpudeck writes" if preview.unchanged else "written anew, the changes are above"
-        steps.append(Item("unit", "unit", Outcome.PASSED, f"{preview.path}: {words}"))
-        steps.append(Item("reload", "reloaded", Outcome.PASSED, printable(runner.description)))
-    else:
-        steps.append(Item("unit", "unit", Outcome.NOTE, f"{state.unit} is not gpudeck's, and stays as it is"))
-    runner.restart(state.name)
+    steps: list[Item] = []
+
+    def tell(item: Item) -> None:
+        steps.append(item)
+        show(item)
+
+    walk(runner, state.name, tell)
     if wait_ready(args, runner, state.name) != 0:
         return None
-    return [*steps, Item("restart", "restarted, ready by its log and its port", Outcome.PASSED)]
+    tell(Item("ready", "ready, by its log and its port", Outcome.PASSED))
+    return steps
 
 
 def _check_here(

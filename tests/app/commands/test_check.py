@@ -35,7 +35,7 @@ def test_the_list_of_an_engine_and_its_cards(gpudeck: Gpudeck, chat: str, home: 
     walked = gpudeck("check", chat, "--demo", "--restart", "--yes")
     assert walked.code == 0, walked.out + walked.err
     steps = [line[6:].split(":")[0] for line in walked.out.splitlines() if line[:4] in ("ok  ", "note")]
-    assert steps[:4] == ["unit", "reloaded", "restarted, ready by its log and its port", "models listed"]
+    assert steps[:4] == ["unit", "restarted", "ready, by its log and its port", "models listed"]
 
 
 def test_refusals(gpudeck: Gpudeck) -> None:
