@@ -33,6 +33,7 @@ GROUPS = {
         "start": "start an engine and wait until it is ready",
         "stop": "stop an engine",
         "restart": "restart an engine",
+        "schedule": "have an engine restarted by the clock",
         "status": "the state of an engine",
         "rollback": "back to the last plan of an engine that reached ready",
         "reload": "have systemd read an engine's unit anew, after it was changed on disk",

@@ -121,6 +121,8 @@ class EngineWatch(StartWatch):
             self.say(f"{message.name} is removed.")
         elif message.doing == "reloading":
             self.say("systemd has read its units anew.")
+        elif message.doing == "scheduling":
+            self.say(f"The clock of {message.name} is set.")
         elif message.doing == "stopping":
             self.say(f"{message.name} is stopped; none of its processes is left.")
         else:

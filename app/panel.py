@@ -20,6 +20,7 @@ from gpudeck.app.feeds import LatestSlot
 from gpudeck.app.log_acts import LogActs
 from gpudeck.app.messages import BoxArrived, HostArrived, LogsArrived
 from gpudeck.app.programs import engine_program, model_roots
+from gpudeck.app.schedule_acts import ScheduleActs
 from gpudeck.app.unit_acts import LOOK_S
 from gpudeck.services.box.sampler import Sampler
 from gpudeck.services.box.source import open_source
@@ -63,7 +64,7 @@ def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
     )
 
 
-class Panel(LogActs, CheckActs):
+class Panel(LogActs, ScheduleActs, CheckActs):
     """The application: what PlanActs, EngineActs, LogActs, ChatActs and CheckActs do, fed by the box's sampler."""
 
     TITLE = "gpudeck"

@@ -47,6 +47,7 @@ class EngineView:
     checks: tuple[tuple[bool | None, str], ...] = ()  # what to look at then, and whether it holds (None: not known)
     notes: tuple[str, ...] = ()  # what is to be said of its unit: "edited by hand"
     took: str = ""  # how long its start took, phase by phase; shown under the cursor
+    clock: str = ""  # when it is restarted, shown under the cursor: "Sun 04:00"
     port: int | None = None
     shape: str = ""  # "TP2×PP1"
     gpus: tuple[int, ...] = ()
@@ -191,7 +192,7 @@ class EngineList(LineView, can_focus=True):
 def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int, *, chosen: bool = False) -> list[Line]:
     """The rows of one engine in `width` cells: one, and more where there is a phase, a detail or too little room.
 
-    Of the chosen one also how long its start took.
+    Of the chosen one also how long its start took, and when the clock restarts it.
     """
     style = _STYLES.get(view.state, "accent")
     head: Line = (
@@ -211,6 +212,8 @@ def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int, *
         rows.append(_progress(view, glyphs, width))
     if view.took and chosen:
         rows += _wrapped(view.took, "muted", width)
+    if view.clock and chosen:
+        rows += _wrapped(f"restarted by the clock: {view.clock}", "muted", width)
     rows += _standstill(view, glyphs, width)
     rows += _notes(view, glyphs, width)
     if view.detail:

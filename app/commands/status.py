@@ -12,6 +12,7 @@ from gpudeck.app.access import key_for, refusal_of
 from gpudeck.app.commands.common import known_engine, print_json, runner_for, told_command
 from gpudeck.app.commands.drifted import drift_lines
 from gpudeck.app.commands.engines import document, is_ready, shape
+from gpudeck.app.commands.schedule import schedule_words
 from gpudeck.app.commands.waiting import what_next
 from gpudeck.services.engine.ending import status_words
 from gpudeck.services.engine.phases import PhaseTracker
@@ -48,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
         elif not args.json and state.runs:
             how = _how_far(runner, state)
         drifted = drift_lines(runner.drift(state.name)) if not args.json else []
+        schedule = runner.schedule(state.name) if not args.json else None
         key = key_for(runner, state.name) if state.runs and not args.json else None
     finally:
         runner.close()
@@ -67,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
             print(f"  model   {printable(state.spec.model)}")
             print(f"  shape   {shape(state)} on cards {', '.join(map(str, state.spec.placement.gpus))}")
             print(f"  port    {state.spec.options.port}")
+        if schedule:
+            print(f"  clock   {schedule_words(schedule)}")
         if refusal:
             print(f"  key     {printable(refusal)}")
         for line in (*how, *why, *drifted):

@@ -72,6 +72,7 @@ def _applies(action: str, state: DeckState | None, *, at_engines: bool) -> bool:
         "restart": engine is not None and at_engines,
         "remove": engine is not None and at_engines,
         "go_back": engine is not None and at_engines and engine.kept.other_than(engine.unit.spec) is not None,
+        "schedule": False,  # on the help page alone: it is seldom wanted
         "pane('chat')": engine is not None,
         "check": engine is not None and engine.ready and at_engines,
         "step_out": True,

@@ -149,6 +149,7 @@ def engine_view(info: EngineInfo) -> EngineView:
         checks=tuple((check.holds, f"{check.what}: {check.found}") for check in info.checks) if starting else (),
         notes=_notes(info),
         took=_took(info) if info.word == "ready" else "",
+        clock=unit.restarted_on,
         port=spec.options.port if spec else None,
         shape=shape,
         gpus=spec.placement.gpus if spec else (),

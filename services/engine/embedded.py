@@ -27,6 +27,7 @@ from gpudeck.services.engine.types import (
     NO_SECRETS,
     LogFollower,
     LogLine,
+    Schedule,
     Scope,
     Start,
     UnitPreview,
@@ -169,6 +170,19 @@ class EmbeddedRunner:
                 entry.unlink()
             files.path.rmdir()
         self._watcher.wake()
+
+    def schedule(self, name: str) -> Schedule | None:
+        self._installed(name)
+        return None
+
+    def set_schedule(self, name: str, when: str | None) -> Schedule | None:
+        self._installed(name)
+        if when is not None:
+            raise OperatorError(
+                f"Without systemd nothing can restart {name} by the clock: a line of cron can, with "
+                f"`gpudeck restart {name}`."
+            )
+        return None
 
     def state(self, name: str) -> UnitState | None:
         files = self._files(name)

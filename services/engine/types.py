@@ -39,6 +39,7 @@ class UnitState:
     spec: EngineSpec | None = None  # what its unit was made from, or what was read from another's unit
     gone: bool = False  # the last word of a watched engine: its unit was deleted
     retry_at: float | None = None  # when systemd tries again, seconds since the epoch; only between two tries
+    restarted_on: str = ""  # the calendar event (systemd.time(7)) at which a timer of gpudeck's restarts it
     gave_up: bool = False  # it crashed so often that systemd starts it no more until someone asks for it
 
     @property
@@ -54,6 +55,14 @@ class UnitState:
     def runs(self) -> bool:
         """Whether there is a run now, one that ends included."""
         return self.alive and not self.between_tries
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When an engine is restarted by the clock."""
+
+    when: str  # a calendar event: systemd.time(7)
+    next_at: float | None  # seconds since the epoch; None where its timer does not run
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +179,14 @@ class Runner(Protocol):
 
     def remove(self, name: str) -> None:
         """Stop it if it runs, and delete its unit and its keys."""
+        ...
+
+    def schedule(self, name: str) -> Schedule | None:
+        """When it is restarted by the clock; None where it is not."""
+        ...
+
+    def set_schedule(self, name: str, when: str | None) -> Schedule | None:
+        """Have it restarted at this calendar event wherever it runs then; None ends that."""
         ...
 
     def state(self, name: str) -> UnitState | None: ...

@@ -99,6 +99,31 @@ def test_an_engine_that_crashes_again_and_again(home: dict[str, str], tmp_path: 
     runner.close()
 
 
+def test_an_engine_is_restarted_by_the_clock(home: dict[str, str], tmp_path: Path) -> None:
+    from gpudeck.services.engine.systemd.manager import SystemdRunner
+
+    runner = SystemdRunner(Scope.SYSTEM, DEMO_PREFIX)
+    runner.install(engine(tmp_path, "clocked", "exec sleep 1000", options=EngineOptions(port=free_port())))
+    with Terminal([*GPUDECK, "--demo"], env=home) as terminal:
+        terminal.wait_for("clocked")
+        terminal.press("3", "T")
+        terminal.wait_for("Restart clocked by the clock")
+        terminal.write("Sun 99:00")
+        terminal.press("enter")
+        terminal.wait_for("no calendar event")
+        terminal.press("T")
+        terminal.wait_for("Restart clocked by the clock")
+        terminal.write("Sun 04:00")
+        terminal.press("enter")
+        terminal.wait_for("restarted by the clock: Sun 04:00")
+        assert SYSTEM.is_active("gpudeck-restart-gpudeck-demo-clocked.timer") == "active"
+        assert runner.schedule("clocked") is not None
+        terminal.press("q")  # a demo takes its engines along
+        assert terminal.wait_end() == 0
+    assert runner.schedule("clocked") is None
+    runner.close()
+
+
 def test_a_foreign_units_words_are_text(
     home: dict[str, str], unit: Callable[[str, str], Path], fake_nvml: Callable[..., PlayedBox]
 ) -> None:

@@ -122,6 +122,7 @@ def test_a_rule_lets_one_group_start_and_stop() -> None:
         ("start", "vllm.service"),
         ("start", "xvllm-rights.service"),
         ("start", "vllm-rights.timer"),
+        ("start", "gpudeck-restart-vllm-rights.service"),
         ("kill", "vllm-rights.service"),
         ("enable", "vllm-rights.service"),
         ("mask", "vllm-rights.service"),
@@ -130,7 +131,7 @@ def test_a_rule_lets_one_group_start_and_stop() -> None:
     ],
 )
 def test_the_rule_lets_them_do_nothing_else(words: tuple[str, ...]) -> None:
-    for name in ("other.service", "vllm.service", "xvllm-rights.service"):
+    for name in ("other.service", "vllm.service", "xvllm-rights.service", "gpudeck-restart-vllm-rights.service"):
         (UNIT.parent / name).write_text("[Service]\nExecStart=/bin/sleep 1000\n[Install]\nWantedBy=multi-user.target\n")
     (UNIT.parent / "vllm-rights.timer").write_text("[Timer]\nOnActiveSec=1h\n")
     subprocess.run(["systemctl", "daemon-reload"], check=True)

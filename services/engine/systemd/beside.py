@@ -6,7 +6,16 @@ from dataclasses import replace
 
 from gpudeck.services.engine.drift import Drift
 from gpudeck.services.engine.systemd.manager import SystemdRunner
-from gpudeck.services.engine.types import NO_SECRETS, LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
+from gpudeck.services.engine.types import (
+    NO_SECRETS,
+    LogFollower,
+    LogLine,
+    Schedule,
+    Scope,
+    Start,
+    UnitPreview,
+    UnitState,
+)
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineSpec
@@ -75,6 +84,14 @@ class Beside:
     def remove(self, name: str) -> None:
         runner, bare = self._of(name)
         runner.remove(bare)
+
+    def schedule(self, name: str) -> Schedule | None:
+        runner, bare = self._of(name)
+        return runner.schedule(bare)
+
+    def set_schedule(self, name: str, when: str | None) -> Schedule | None:
+        runner, bare = self._of(name)
+        return runner.set_schedule(bare, when)
 
     def state(self, name: str) -> UnitState | None:
         runner, bare = self._of(name)

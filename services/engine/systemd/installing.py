@@ -14,6 +14,7 @@ from gpudeck.services.engine.systemd.errors import JobFailedError, NoRightsError
 from gpudeck.services.engine.systemd.orders import Orders
 from gpudeck.services.engine.systemd.outcome import why_not_loaded
 from gpudeck.services.engine.systemd.roster import Roster
+from gpudeck.services.engine.systemd.scheduling import Scheduling
 from gpudeck.services.engine.types import Scope, UnitPreview, refuse_other_than
 from gpudeck.services.engine.unit_text import edited, text_of, unit_lines
 from gpudeck.services.errors import OperatorError
@@ -25,10 +26,11 @@ from gpudeck.services.text import printable
 
 
 class Installing:
-    def __init__(self, bus: Bus, roster: Roster, orders: Orders) -> None:
+    def __init__(self, bus: Bus, roster: Roster, orders: Orders, scheduling: Scheduling) -> None:
         self._bus = bus
         self._roster = roster
         self._orders = orders
+        self._scheduling = scheduling
 
     def preview(self, spec: EngineSpec) -> UnitPreview:
         unit = self._roster.unit(checked_name(spec.name))
@@ -87,6 +89,7 @@ class Installing:
         if not os.access(path.parent, os.W_OK):
             # Told before the engine is stopped, which polkit may allow.
             raise NoRightsError(f"You may not remove {path}: run gpudeck as root.")
+        self._scheduling.clear(unit)
         self._orders.stop(unit)
         self._orders.disable(unit)
         files.delete(path)

@@ -21,7 +21,17 @@ from gpudeck.services.engine.systemd.installing import Installing
 from gpudeck.services.engine.systemd.jobs import Jobs
 from gpudeck.services.engine.systemd.orders import Orders
 from gpudeck.services.engine.systemd.roster import Roster
-from gpudeck.services.engine.types import NO_SECRETS, LogFollower, LogLine, Scope, Start, UnitPreview, UnitState
+from gpudeck.services.engine.systemd.scheduling import Scheduling
+from gpudeck.services.engine.types import (
+    NO_SECRETS,
+    LogFollower,
+    LogLine,
+    Schedule,
+    Scope,
+    Start,
+    UnitPreview,
+    UnitState,
+)
 from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineSpec
 
@@ -40,7 +50,8 @@ class SystemdRunner:
         self._bus = Bus(scope, prepare=self._prepare, on_change=self._bus_changed)
         self._roster.bus = self._bus
         self._orders = Orders(self._bus, self._jobs, self._roster)
-        self._installing = Installing(self._bus, self._roster, self._orders)
+        self._scheduling = Scheduling(self._bus, self._roster, self._orders)
+        self._installing = Installing(self._bus, self._roster, self._orders, self._scheduling)
         self._drifting = Drifting(self._roster, self._installing)
 
     @property
@@ -120,6 +131,17 @@ class SystemdRunner:
 
     def stop(self, name: str) -> None:
         self._orders.stop(self._roster.unit(name))
+
+    def schedule(self, name: str) -> Schedule | None:
+        return self._scheduling.of(self._roster.unit(name))
+
+    def set_schedule(self, name: str, when: str | None) -> Schedule | None:
+        unit = self._roster.unit(name)
+        if when is not None:
+            return self._scheduling.set(unit, when)
+        if self._scheduling.clear(unit):
+            self._orders.reload()
+        return None
 
     # The log
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from gi.repository import GLib
 
+from gpudeck.services.engine.schedule import timer_of, when_of
 from gpudeck.services.engine.systemd import files, units
 from gpudeck.services.engine.systemd.bus import Bus
 from gpudeck.services.engine.systemd.connection import CALL_SECONDS, Connection
@@ -49,6 +50,8 @@ class Roster:
         name = self.name(unit)
         spec = self.authors.spec(facts.get("FragmentPath", ""), name, facts.get("DropInPaths", ()))
         state = units.state_from(facts, name=name, unit=unit, scope=self.scope, spec=spec)
+        if timer := files.read(files.unit_folder(self.scope) / timer_of(unit)):
+            state = replace(state, restarted_on=when_of(timer, unit))
         return state if spec is not None else replace(state, spec=self._others.spec(unit))
 
     def engines(self) -> tuple[UnitState, ...]:

@@ -33,9 +33,10 @@ def load(connection: Connection, unit: str) -> str:
 
 
 def facts_of(connection: Connection, path: str) -> dict[str, Any]:
-    """All properties of a service unit, of both interfaces."""
+    """All properties of a service unit, of both interfaces; of a timer only those that all units have."""
     properties = connection.properties(path)
-    facts: dict[str, Any] = properties.GetAll(SERVICE, timeout=CALL_SECONDS)
+    is_service = unit_of_path(path).endswith(".service")
+    facts: dict[str, Any] = properties.GetAll(SERVICE, timeout=CALL_SECONDS) if is_service else {}
     facts.update(properties.GetAll(UNIT, timeout=CALL_SECONDS))
     return facts
 
