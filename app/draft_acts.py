@@ -199,6 +199,7 @@ def around(state: DeckState, draft: Draft) -> Surroundings:
     grounds, tokenizer = state.grounds, tokenizer_of(draft)
     return Surroundings(
         vllm_version=state.program.version,
+        version_told=state.program.told,
         engine_cuda=state.program.cuda,
         neighbours=state.neighbours(draft),
         readings=grounds.readings,

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from gpudeck.services.box.types import Reading, Snapshot
+from gpudeck.services.box.types import MIB, Reading, Snapshot
 
+_STEP = 256 * MIB  # memory in use moves all the time, and a verdict does not
 _NONE: Mapping[str, int | None] = MappingProxyType({})
 
 
@@ -13,7 +14,7 @@ _NONE: Mapping[str, int | None] = MappingProxyType({})
 class Grounds:
     """What is not known yet is not judged."""
 
-    readings: tuple[Reading, ...] = ()  # of each card only what lasts: faults, MIG, ECC, rows and modes
+    readings: tuple[Reading, ...] = ()  # of each card only what lasts: faults, MIG, ECC, rows, modes, who holds it
     tokenizers: Mapping[str, int | None] = field(default_factory=lambda: _NONE)  # tokens, by what --tokenizer names
     keyed: frozenset[str] = frozenset()  # engines that have an API key
 
@@ -34,4 +35,9 @@ def _lasting(now: Reading, before: Reading | None) -> Reading:
     ecc, rows, modes = now.ecc, now.rows, now.modes
     if before is not None:
         ecc, rows, modes = ecc or before.ecc, rows or before.rows, modes or before.modes
-    return Reading(now.gpu, fault=now.fault, mig_enabled=now.mig_enabled, ecc=ecc, rows=rows, modes=modes)
+    processes = tuple(
+        replace(process, memory_bytes=(process.memory_bytes or 0) // _STEP * _STEP) for process in now.processes
+    )
+    return Reading(
+        now.gpu, fault=now.fault, mig_enabled=now.mig_enabled, ecc=ecc, rows=rows, modes=modes, processes=processes
+    )

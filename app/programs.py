@@ -21,6 +21,7 @@ class EngineProgram:
     environment: tuple[tuple[str, str], ...] = ()
     found: bool = True
     version: str = NEWEST_KNOWN  # vLLM's, as far as it can be told without running it
+    told: bool = False  # whether that is its own version, and not what is assumed
     quiet: bool = False  # it is known that it can leave single addresses out of its access log
     cuda: str | None = None  # the one that its torch was built for: "13.0"; None where that is not known
 
@@ -38,6 +39,7 @@ def engine_program(*, demo: str | None) -> EngineProgram:
         return EngineProgram(
             (sys.executable, "-m", "gpudeck.services.simulator"),
             (("GPUDECK_SIMULATED_LOADS", str(loads)), ("GPUDECK_SIMULATED_CARDS", cards)),
+            told=True,
         )
     from gpudeck.services.engine.program import find_vllm
 
@@ -54,7 +56,8 @@ def told_program(words: tuple[str, ...]) -> EngineProgram:
         return EngineProgram(words)
     if engine.version is None or not is_release(engine.version):
         return EngineProgram(words, cuda=engine.cuda)
-    return EngineProgram(words, version=engine.version, quiet=can_be_quiet(engine.version), cuda=engine.cuda)
+    quiet = can_be_quiet(engine.version)
+    return EngineProgram(words, version=engine.version, told=True, quiet=quiet, cuda=engine.cuda)
 
 
 def demo_model(name: str) -> str:

@@ -216,6 +216,7 @@ def surroundings(args: argparse.Namespace, snapshot: "Snapshot", name: str) -> "
     program = engine_program(demo=args.demo)
     return Surroundings(
         vllm_version=args.vllm_version or program.version,
+        version_told=args.vllm_version is not None or program.told,
         # Of a vLLM that is only named, the build is not known.
         engine_cuda=program.cuda if args.vllm_version in (None, program.version) else None,
         neighbours=neighbours,

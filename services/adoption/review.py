@@ -65,6 +65,7 @@ def _findings(adopted: Adopted, spec: EngineSpec, ground: Ground) -> tuple[Findi
     around = replace(
         ground.around,
         vllm_version=adopted.version or ground.around.vllm_version,
+        version_told=adopted.version is not None or ground.around.version_told,
         # A file that could not be read may hold the key: nothing is claimed about it.
         key_set=ground.around.key_set or bool(adopted.missing_files) or adopted.container is not None,
     )

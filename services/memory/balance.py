@@ -12,7 +12,6 @@ from gpudeck.services.memory.settings import AUTO_LENGTH, settings_for
 from gpudeck.services.memory.weights import StageShare, rank_weights
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.types import EngineSpec
-from gpudeck.services.plan.versions import NEWEST_KNOWN
 
 # A partition is one more thing to keep in mind: below this gain vLLM's own split serves.
 _WORTHWHILE = 1.02
@@ -36,7 +35,7 @@ def balanced_partition(
     *,
     aim: Aim = Aim.CACHE,
     bandwidths: Sequence[float] = (),
-    vllm_version: str = NEWEST_KNOWN,
+    vllm_version: str | None = None,
     costs: Costs | None = None,
 ) -> tuple[int, ...] | None:
     """The layers of each stage that serve the aim best; None where vLLM's own split does as well.
@@ -76,7 +75,7 @@ class _Rooms:
     More layers never leave more room, on either side: that is what makes the searches below exact.
     """
 
-    def __init__(self, box: Box, model: ModelFacts, spec: EngineSpec, vllm_version: str, costs: Costs) -> None:
+    def __init__(self, box: Box, model: ModelFacts, spec: EngineSpec, vllm_version: str | None, costs: Costs) -> None:
         placement = spec.placement
         self.layers, self.stages = model.layers, placement.pipeline_parallel_size
         self._model, self._quantization = model, spec.options.quantization

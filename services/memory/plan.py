@@ -20,7 +20,6 @@ from gpudeck.services.memory.weights import StageShare, rank_weights
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import GpuMemory, MemoryPlan
 from gpudeck.services.plan.types import EngineSpec
-from gpudeck.services.plan.versions import NEWEST_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +75,8 @@ class MemoryDetail:
     needed: int  # blocks that one request of max_model_len takes
     token_bytes: int  # in one layer on one rank
     longest: int  # the largest length that fits, up to the model's own
+    needed_later: int  # `needed` of a later version, where the engine's is not known
+    longest_later: int  # and `longest`: what fits whichever version it is
 
 
 def memory_plan(box: Box, model: ModelFacts, spec: EngineSpec, used: Mapping[int, int]) -> MemoryPlan:
@@ -84,13 +85,13 @@ def memory_plan(box: Box, model: ModelFacts, spec: EngineSpec, used: Mapping[int
 
 
 def memory_detail(
-    box: Box, model: ModelFacts, spec: EngineSpec, used: Mapping[int, int], vllm_version: str = NEWEST_KNOWN
+    box: Box, model: ModelFacts, spec: EngineSpec, used: Mapping[int, int], vllm_version: str | None = None
 ) -> MemoryDetail:
     """What each rank's card holds under this plan.
 
     Cards that the box does not have are left out; a layer partition that does not add up is taken as far as it goes,
     for the rules to refuse.  `used` is the bytes that are taken on a card already; vLLM's
-    defaults are those of `vllm_version`.
+    defaults are those of `vllm_version`, where it is not known of the newest that was measured.
     """
     placement = spec.placement
     settings = settings_for(model, spec, box.gpu(placement.gpus[0]) if placement.gpus else None, vllm_version)
@@ -99,10 +100,12 @@ def memory_detail(
     ranks = _ranks(box, model, spec, settings, groups, token_bytes, used)
     blocks = min((rank.blocks(settings) for rank in ranks if rank.block_bytes > 0), default=0)
     in_flight = settings.max_num_batched_tokens * settings.concurrent_batches
+    later = settings.max_num_batched_tokens * settings.later_batches
     limit = model.max_position_embeddings or max(settings.max_model_len, 1)
     longest = longest_request(groups, blocks, in_flight, settings.block_size, limit)
     length = max(longest if settings.max_model_len == AUTO_LENGTH else settings.max_model_len, 1)
     needed = blocks_needed(groups, length, in_flight, settings.block_size)
+    windows = later != in_flight and any(group.window is not None for group in groups)
     concurrency = blocks / needed if needed else 0.0
     plan = MemoryPlan(
         per_gpu=tuple(_on_card(rank, blocks) for rank in ranks),
@@ -110,7 +113,18 @@ def memory_detail(
         max_concurrency=concurrency,
         max_model_len=length,
     )
-    return MemoryDetail(plan, ranks, settings, groups, blocks, needed, token_bytes, longest)
+    return MemoryDetail(
+        plan,
+        ranks,
+        settings,
+        groups,
+        blocks,
+        needed,
+        token_bytes,
+        longest,
+        needed_later=blocks_needed(groups, length, later, settings.block_size) if windows else needed,
+        longest_later=longest_request(groups, blocks, later, settings.block_size, limit) if windows else longest,
+    )
 
 
 def stage_shares(spec: EngineSpec, layers: int) -> tuple[StageShare, ...]:

@@ -8,7 +8,7 @@ from gpudeck.services.memory.lora import Lora, lora_of
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.extra import extra_value, extra_whole, has_option
 from gpudeck.services.plan.types import EngineSpec
-from gpudeck.services.plan.versions import NEWEST_KNOWN, release
+from gpudeck.services.plan.versions import NEWEST_MEASURED, release
 
 AUTO_LENGTH = -1  # --max-model-len auto: the largest that fits
 DEFAULT_BLOCK = 16
@@ -52,6 +52,9 @@ class Settings:
     kv_cache_memory_bytes: int | None  # --kv-cache-memory-bytes, which overrides the utilization
     graphs_budgeted: bool
     concurrent_batches: int = 1  # forward passes that may be under way at once
+    # Of a later version, where the engine's is not known; else the same.
+    later_batches: int = 1
+    later_graphs_budgeted: bool = True
     encoder: bool = True  # whether an image or audio encoder is profiled
     kv_cache_dtype: str = "auto"
     expert_copies: int = 1  # copies of the engine that share one set of experts (expert parallelism)
@@ -65,8 +68,12 @@ def default_utilization(vllm_version: str) -> float:
     return 0.92 if release(vllm_version) >= _GRAPHS_BUDGETED_SINCE else 0.9
 
 
-def settings_for(model: ModelFacts, spec: EngineSpec, first: Gpu | None, vllm_version: str = NEWEST_KNOWN) -> Settings:
-    """The settings of this spec; unset ones as that vLLM fills them in from `first`, the card of rank 0."""
+def settings_for(model: ModelFacts, spec: EngineSpec, first: Gpu | None, vllm_version: str | None = None) -> Settings:
+    """The settings of this spec; unset ones as that vLLM fills them in from `first`, the card of rank 0.
+
+    Where the version is not known, they are those of the newest that was measured.
+    """
+    unknown, vllm_version = vllm_version is None, vllm_version or NEWEST_MEASURED
     options = spec.options
     environment = dict(spec.environment)
     tokens, seqs = _scheduler_defaults(first)
@@ -84,6 +91,8 @@ def settings_for(model: ModelFacts, spec: EngineSpec, first: Gpu | None, vllm_ve
     stages = max(spec.placement.pipeline_parallel_size, 1)
     by_default = "1" if release(vllm_version) >= _GRAPHS_BUDGETED_SINCE else "0"
     estimated = environment.get("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", by_default) != "0"
+    batches = _concurrent_batches(options.extra, stages, newer=newer, second_runner=second_runner)
+    later = _concurrent_batches(options.extra, stages, newer=True, second_runner=not pooling) if unknown else batches
     return Settings(
         utilization=default_utilization(vllm_version)
         if options.gpu_memory_utilization is None
@@ -100,7 +109,9 @@ def settings_for(model: ModelFacts, spec: EngineSpec, first: Gpu | None, vllm_ve
         pooling=pooling,
         kv_cache_memory_bytes=extra_whole(options.extra, "--kv-cache-memory-bytes"),
         graphs_budgeted=estimated and (newer or not second_runner),
-        concurrent_batches=_concurrent_batches(options.extra, stages, newer=newer, second_runner=second_runner),
+        concurrent_batches=batches,
+        later_batches=later,
+        later_graphs_budgeted=estimated and (unknown or newer or not second_runner),
         encoder=not _without_images(options.extra),
         expert_copies=spec.placement.replicas if has_option(options.extra, "--enable-expert-parallel") else 1,
         lora=lora_of(options.extra),

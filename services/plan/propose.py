@@ -59,7 +59,7 @@ def propose(
     usable = usable_cards(box, model, spec, used, around, among)
     cards = cards_of(box, used, usable, with_screens(around.readings))
     for mixed in (False, True):
-        weighed = candidates(cards, model, spec, shape, objective, around.vllm_version, mixed=mixed)
+        weighed = candidates(cards, model, spec, shape, objective, around.memory_version, mixed=mixed)
         found = _judged(box, model, weighed, used, around, spec.options.max_model_len)
         if found or len({gpu.compute_capability for gpu in cards.gpus.values()}) < 2:
             return found
@@ -120,7 +120,7 @@ def usable_cards(
         refused[card] = {
             (finding.rule, finding.message) for finding in judgement.findings if finding.severity is Severity.ERROR
         }
-        detail = memory_detail(box, model, alone, used, around.vllm_version)
+        detail = memory_detail(box, model, alone, used, around.memory_version)
         if detail.settings.kv_cache_memory_bytes is None:
             refused[card] |= {("occupied", str(card)) for rank in detail.ranks if rank.free_at_start < rank.budget}
     # What blocks every card (a port that is taken) is no card's own.
@@ -144,7 +144,7 @@ def nearest(
     best: tuple[Candidate, Judgement] | None = None
     for cards in (cards_of(box, used, usable_cards(box, model, spec, used, around)), cards_of(box, used)):
         families: dict[object, Candidate] = {}
-        weighed = candidates(cards, model, spec, shape, Objective.CONTEXT, around.vllm_version, mixed=True)
+        weighed = candidates(cards, model, spec, shape, Objective.CONTEXT, around.memory_version, mixed=True)
         for candidate in weighed:
             families.setdefault(candidate.family, candidate)
         judged = [

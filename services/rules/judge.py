@@ -73,7 +73,7 @@ def judge(
         return Judgement(_ordered(_without_model(plan)))
     copies = spec.placement.replicas
     sound = bool(plan.gpus) and copies >= 1 and len(spec.placement.stages) >= copies
-    detail = memory_detail(box, model, spec, used, around.vllm_version) if sound else None
+    detail = memory_detail(box, model, spec, used, around.memory_version) if sound else None
     judged = ModelPlan(plan, model, detail)
     findings = _ordered(_with_model(judged))
     layers = partition_of(spec, model.layers) if sound else None

@@ -9,6 +9,7 @@ from gpudeck.services.memory.settings import AUTO_LENGTH
 from gpudeck.services.plan.changes import Change, options_change
 from gpudeck.services.plan.extra import without_options
 from gpudeck.services.plan.findings import Finding, Severity
+from gpudeck.services.plan.versions import NEWEST_MEASURED
 from gpudeck.services.rules.rule import ModelPlan, Rule, gib, named
 from gpudeck.services.text import printable
 
@@ -84,11 +85,28 @@ SHARED = Rule(
     "Another process's memory can grow while the engine runs, and its work slows the engine.",
     "vllm/v1/worker/gpu_worker.py",
 )
+LENGTH_BY_VERSION = Rule(
+    "max-model-len-version",
+    Severity.WARNING,
+    "A length that fits one version of vLLM and not another",
+    "vLLM 0.32 counts a second batch as under way (scheduling runs ahead), and keeps its tokens in every sliding "
+    "window of a request; 0.24, whose memory was measured, does not. The engine's own version is not known here.",
+    "vllm/config/vllm.py max_in_flight_tokens; runs on an H200 (vLLM 0.24)",
+)
+CACHE_BY_VERSION = Rule(
+    "kv-cache-version",
+    Severity.INFO,
+    "A KV cache that holds less under a later vLLM",
+    "As max-model-len-version: with sliding windows the batches under way decide how much a request takes.",
+    "vllm/config/vllm.py max_in_flight_tokens; runs on an H200 (vLLM 0.24)",
+)
 
 RULES = (
     WEIGHTS, KV_ROOM, LENGTH_ROOM, LENGTH_MODEL, OCCUPIED, BESIDE_BUDGET, FIXED_CACHE, TIGHT, UNEVEN, SHARED,
+    LENGTH_BY_VERSION, CACHE_BY_VERSION,
 )  # fmt: skip
 _SHARED_FROM = 1 << 30
+_TOLD_FROM = 1.02  # what two versions take for one request
 _UNEVEN_FROM = 0.15  # of the card's memory
 _MOST_SHARE = 0.95  # that is advised
 _USUAL_SHARE = 0.9
@@ -203,6 +221,31 @@ def _cache(memory: MemoryDetail) -> Iterator[Finding]:
             f"Use --max-model-len {memory.longest}." if memory.longest else "Use more cards or a smaller model.",
             options_change(max_model_len=memory.longest) if memory.longest else None,
         )
+    else:
+        yield from _by_version(memory)
+
+
+def _by_version(memory: MemoryDetail) -> Iterator[Finding]:
+    """What a later version would hold, where the engine's own is not known and windows make a difference."""
+    length, longest = memory.plan.max_model_len, memory.longest_later
+    known = f"vLLM {NEWEST_MEASURED}"
+    if memory.needed_later > memory.blocks:
+        fixed = longest if longest and memory.settings.max_model_len != AUTO_LENGTH else None
+        yield LENGTH_BY_VERSION.finding(
+            f"{length:,} tokens fit {known}; the windows of one request take more under 0.32 and later, where "
+            f"{longest:,} fit.",
+            f"Use --max-model-len {fixed}, or name the engine's version (--vllm-version)."
+            if fixed
+            else "Name the engine's version (--vllm-version).",
+            options_change(max_model_len=fixed) if fixed else None,
+        )
+    elif memory.needed_later > _TOLD_FROM * memory.needed:
+        tokens = int(memory.blocks / memory.needed_later * length)
+        yield CACHE_BY_VERSION.finding(
+            f"The KV cache is {known}'s; under 0.32 and later it holds about {tokens:,} tokens in requests of "
+            f"{length:,}.",
+            "Name the engine's version (--vllm-version) for its own figure.",
+        )
 
 
 def _beside_budget(judged: ModelPlan, memory: MemoryDetail) -> Iterator[Finding]:
@@ -210,10 +253,11 @@ def _beside_budget(judged: ModelPlan, memory: MemoryDetail) -> Iterator[Finding]
         yield from _fixed_cache(judged, memory, memory.settings.kv_cache_memory_bytes)
         return
     for rank in memory.ranks:
-        spare = rank.spare_beside_budget
+        # Where the version is not known, graphs are held against a plan only if no version budgets them.
+        outside = 0 if memory.settings.later_graphs_budgeted else rank.overhead.graphs_outside
+        spare = rank.spare_beside_budget + rank.overhead.graphs_outside - outside
         if rank.free_at_start < rank.budget or spare >= rank.overhead.slack:
             continue
-        outside = rank.overhead.graphs_outside
         graphs = f" and {gib(outside)} of CUDA graphs, which vLLM does not budget" if outside else ""
         share = _useful_share(memory, rank, rank.free_at_start - outside - rank.overhead.slack)
         # NCCL's part is an estimate, and an estimate alone blocks nothing.
@@ -274,11 +318,11 @@ def _balanced(judged: ModelPlan, memory: MemoryDetail) -> Change | None:
     """The layer partition that makes the most KV cache, where it mends the unevenness."""
     plan = judged.plan
     used = {rank.gpu.index: rank.other for rank in memory.ranks}
-    layers = balanced_partition(plan.box, judged.model, plan.spec)
+    layers = balanced_partition(plan.box, judged.model, plan.spec, vllm_version=plan.around.memory_version)
     if layers is None or layers == plan.spec.layer_partition:
         return None
     spec = replace(plan.spec, layer_partition=layers)
-    mended = memory_detail(plan.box, judged.model, spec, used, plan.around.vllm_version)
+    mended = memory_detail(plan.box, judged.model, spec, used, plan.around.memory_version)
     return Change(layer_partition=layers) if _unused_most(mended) is None else None
 
 

@@ -11,7 +11,7 @@ import pytest
 from gpudeck.app.grounds import Grounds
 from gpudeck.app.grounds_desk import GroundsDesk
 from gpudeck.app.messages import GroundsLearned
-from gpudeck.services.box.types import Box, Ecc, Reading, Snapshot
+from gpudeck.services.box.types import MIB, Box, Ecc, GpuProcess, Reading, Snapshot
 from gpudeck.services.plan.types import EngineOptions
 from tests.app.panels import Desk, demo, panel
 
@@ -26,6 +26,9 @@ def test_of_a_reading_only_what_lasts_is_kept() -> None:
     assert first.readings == (Reading(0, mig_enabled=True, ecc=Ecc(enabled=False)), Reading(1))
     # What nobody asked for this time is as it was, and what is the same makes no other object.
     assert first.with_snapshot(snapshot(replace(worn, ecc=None, utilization_percent=90), Reading(1))) is first
+    held = first.with_snapshot(snapshot(replace(worn, processes=(GpuProcess(7, "x", 300 * MIB),)), Reading(1)))
+    assert held.with_snapshot(snapshot(replace(worn, processes=(GpuProcess(7, "x", 310 * MIB),)), Reading(1))) is held
+    assert held.readings[0].processes[0].name == "x"
     lost = first.with_snapshot(snapshot(Reading(0, fault="GPU is lost"), Reading(1)))
     assert lost.readings[0].fault == "GPU is lost"
 

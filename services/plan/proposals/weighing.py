@@ -56,7 +56,7 @@ class Weigher:
     """Weighs placements of one model on one choice of cards; the memory of a shape is computed once for equal cards."""
 
     def __init__(
-        self, cards: Cards, model: ModelFacts, spec: EngineSpec, objective: Objective, vllm_version: str
+        self, cards: Cards, model: ModelFacts, spec: EngineSpec, objective: Objective, vllm_version: str | None
     ) -> None:
         self._cards, self._box, self._model, self._spec = cards, cards.box, model, spec
         self._objective, self._version = objective, vllm_version
@@ -103,9 +103,9 @@ class Weigher:
 
     def _shortened(self, spec: EngineSpec, detail: MemoryDetail) -> tuple[EngineSpec, MemoryDetail]:
         """With the longest context that fits, where none is asked for and the model's own does not fit."""
-        if spec.options.max_model_len is not None or detail.blocks >= detail.needed:
+        if spec.options.max_model_len is not None or detail.blocks >= detail.needed_later:
             return spec, detail
-        longest = detail.longest // _LENGTH_STEP * _LENGTH_STEP
+        longest = detail.longest_later // _LENGTH_STEP * _LENGTH_STEP
         if longest < _LEAST_LENGTH or detail.settings.max_model_len == AUTO_LENGTH:
             return spec, detail
         shorter = replace(spec, options=replace(spec.options, max_model_len=longest))
@@ -123,7 +123,7 @@ def _partition(
     model: ModelFacts,
     spec: EngineSpec,
     objective: Objective,
-    vllm_version: str,
+    vllm_version: str | None,
     costs: Costs,
 ) -> tuple[int, ...] | None:
     """The layers of each stage for the most speed where one stream is to be fast, else for the most KV cache."""
@@ -142,7 +142,7 @@ def candidates(
     spec: EngineSpec,
     shape: Shape,
     objective: Objective,
-    vllm_version: str,
+    vllm_version: str | None,
     *,
     mixed: bool = False,
 ) -> list[Candidate]:

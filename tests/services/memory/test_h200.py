@@ -3,7 +3,8 @@
 import pytest
 
 from gpudeck.services.plan.findings import VerdictState
-from tests.services.memory.h200 import Case, cases
+from gpudeck.services.rules.judge import judge
+from tests.services.memory.h200 import BOX, Case, cases
 
 CASES = cases()
 # Failures that no plan can foresee: the port, an unknown flag, missing weights, a signal, a wrong model class.
@@ -18,6 +19,17 @@ def ids(case: Case) -> str:
 def test_kv_tokens_within_1_percent(case: Case) -> None:
     assert case.tokens is not None
     assert case.detail().plan.kv_cache_tokens == pytest.approx(case.tokens, rel=0.01)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.ready and case.tokens], ids=ids)
+def test_the_same_where_nobody_tells_the_version(case: Case) -> None:
+    told = judge(BOX, case.model, case.spec, used=case.used)
+    assert told.memory is not None
+    assert told.memory.kv_cache_tokens == pytest.approx(case.tokens, rel=0.01)
+    # What a later version would hold is then said, and blocks nothing.
+    windows = case.model.sliding_window is not None
+    assert windows or not {finding.rule for finding in told.findings} & {"max-model-len-version", "kv-cache-version"}
+    assert told.state is case.judgement().state
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.id not in NOT_THE_PLAN], ids=ids)

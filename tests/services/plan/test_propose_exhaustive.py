@@ -19,7 +19,7 @@ from gpudeck.services.rules.judge import judge
 from gpudeck.services.rules.surroundings import Surroundings
 from tests.services.rules.plans import CROSSED, MIXED, a100, card, h100, l40s, model, rtx3090, rtx4090, spec, t4
 
-VERSION = Surroundings().vllm_version
+VERSION = Surroundings().memory_version
 FIVE = Box(
     (l40s(0), l40s(1), l40s(2), l40s(3), a100(4)),
     (Link(0, 2, "NV4"), Link(1, 3, "PIX"), Link(0, 1, "PHB"), Link(2, 3, "NODE")),
