@@ -83,13 +83,14 @@ class LogActs(DeckApp):
             self.say(f"Nothing is kept of earlier starts of {name}.", "warning")
             return
 
+        runs = engine.unit.runs
+
         def answered(place: int | None) -> None:
-            if place == 0:
+            if place == 0 and runs:
                 self.deck.log_pane.show_present()
             elif place is not None:
                 self.engine_desk.ask(f"start-of-{name}", partial(_read, name, starts[place]), _failed)
 
-        runs = engine.unit.runs
         lines = [start_words(start, runs=runs and place == 0) for place, start in enumerate(starts)]
         note = "Newest first, as far as the log is kept."
         self.push_screen(ChoiceList(f"Starts of {name}", note, lines, act="show its log", glyphs=self.glyphs), answered)

@@ -194,7 +194,7 @@ class LogPane(Vertical):
             empty.update(
                 "Nothing is kept of what it logged."
                 if self._start
-                else f"Nothing logged yet by {printable(self._engine)}."
+                else f"Nothing logged yet by {printable(self._engine)}; h lists its earlier starts."
                 if self._engine
                 else "No engine is selected. Start one from the board, or select one in the engine list."
             )

@@ -43,6 +43,7 @@ class JournalFollower:
         self._query = query
         self._deliver = deliver
         self._since = since
+        self._asked_at = 0.0  # when `start` was called
         self._run: Run | None = None
         self._cursor = since.cursor if isinstance(since, LogLine) else None
         self._stopping = threading.Event()
@@ -60,6 +61,7 @@ class JournalFollower:
     def start(self) -> None:
         """Raises OperatorError where this user can not read the journal."""
         self._query.refuse_if_unreadable()
+        self._asked_at = time.time()
         for thread in self._threads:
             thread.start()
 
@@ -110,7 +112,7 @@ class JournalFollower:
         if first is not None:
             return f"--cursor={first}"
         self._run = run
-        return f"--since=@{time.time() if run is None else run.noted_at - _EARLY:.6f}"
+        return f"--since=@{self._asked_at if run is None else run.noted_at - _EARLY:.6f}"
 
     def _run_child(self, command: list[str], errors: IO[bytes]) -> bool:
         """Read one journalctl to its end; returns whether it told anything."""

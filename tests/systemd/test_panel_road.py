@@ -76,7 +76,11 @@ def test_an_engine_that_crashes_again_and_again(home: dict[str, str], tmp_path: 
     runner = SystemdRunner(Scope.SYSTEM, DEMO_PREFIX)
     runner.install(
         engine(
-            tmp_path, "crashes", "echo RuntimeError: no such device; exit 3", options=EngineOptions(port=free_port())
+            tmp_path,
+            "crashes",
+            "echo RuntimeError: no such device; exit 3",
+            model=str(tmp_path),
+            options=EngineOptions(port=free_port()),
         )
     )
     with Terminal([*GPUDECK, "--demo"], env=home) as terminal:
@@ -86,6 +90,13 @@ def test_an_engine_that_crashes_again_and_again(home: dict[str, str], tmp_path: 
         terminal.press("s")
         terminal.wait_for("restarting")
         terminal.wait_for("RuntimeError: no such device")
+        # The next try clears the log; what the last one died of stays a key away.
+        terminal.press("4", "h")
+        terminal.wait_for("ended with exit status 3")
+        terminal.press("escape", "r")
+        terminal.wait_for("Esc goes back to the present run")
+        terminal.wait_for("RuntimeError: no such device")
+        terminal.press("escape", "3")
         terminal.press("x")
         terminal.wait_for("stop crashes")
         terminal.press("y")

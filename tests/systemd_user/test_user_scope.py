@@ -14,7 +14,7 @@ from gpudeck.services.engine.systemd.beside import Beside
 from gpudeck.services.engine.systemd.bus import address_of
 from gpudeck.services.engine.systemd.errors import NoBusError
 from gpudeck.services.engine.systemd.manager import SystemdRunner
-from gpudeck.services.engine.types import Runner, Scope
+from gpudeck.services.engine.types import LogLine, Runner, Scope
 from gpudeck.services.errors import OperatorError
 from tests.rigs.small_engines import Heard, Lines, engine, inside_systemd, until
 
@@ -60,6 +60,19 @@ def test_the_whole_road(runner: Runner, tmp_path: Path) -> None:
     assert not [path for path in unit.parent.rglob("*") if path.name == unit.name]
 
 
+def test_earlier_starts_have_their_ends_and_their_logs(runner: Runner, tmp_path: Path) -> None:
+    runner.install(engine(tmp_path, "twice", "echo run-$$; exec sleep 1000"))
+    for number in (1, 2):
+        (runner.start if number == 1 else runner.restart)("twice")
+        until("it says nothing", lambda number=number: len(_runs(runner.history("twice"))) == number)  # type: ignore[misc]
+    until("the stop is not told", lambda: runner.starts("twice")[1].outcome == "stopped")
+    present, before = runner.starts("twice")
+    assert present.outcome == ""
+    assert [_runs(runner.log_of("twice", start)) for start in (before, present)] == [
+        [text] for text in _runs(runner.history("twice"))
+    ]
+
+
 def test_xdg_config_home_is_heeded_in_the_preview(
     runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +114,10 @@ def test_the_users_bus_restarts(runner: Runner, tmp_path: Path, monkeypatch: pyt
 def test_engines_that_end_at_logout_are_told(runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manager, "_LINGER", str(tmp_path))
     assert runner.description == "systemd (user): engines end when you log out, but for loginctl enable-linger"
+
+
+def _runs(lines: list[LogLine]) -> list[str]:
+    return [line.text for line in lines if line.text.startswith("run-")]
 
 
 def _systemctl(*words: str) -> str:

@@ -162,7 +162,7 @@ async def test_clearing_begins_another_log() -> None:
         app.pane.title_for("coder")
         await pilot.pause()
         assert not any(_shown(app.pane))
-        assert "Nothing logged yet by coder." in str(app.query_one("#log-empty").render())
+        assert "Nothing logged yet by coder; h lists" in str(app.query_one("#log-empty").render())
 
 
 async def test_a_view_may_be_given_a_smaller_ring() -> None:

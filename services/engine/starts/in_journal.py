@@ -20,9 +20,11 @@ _STOPPING = "de5b426a63be47a7b6ac3eaac82e2f6f"
 _EXIT = "98e322203f7a4ed290d09fe03c09fe15"
 _FAILURE = "d9b373ed55a64feb8242e02dbe79a49c"
 _SUCCESS = "7ad2d189f7e94e70a38c781354912448"
-_IDS = (_STARTING, _STARTED, _STOPPING, _EXIT, _FAILURE, _SUCCESS)
+_STOPPED = "9d1aaa27d60140bd96365438aad20286"
+_IDS = (_STARTING, _STARTED, _STOPPING, _EXIT, _FAILURE, _SUCCESS, _STOPPED)
 _FIELDS = ("MESSAGE_ID", "INVOCATION_ID", "USER_INVOCATION_ID", "COMMAND", "EXIT_CODE", "EXIT_STATUS", "UNIT_RESULT")
-_OWN = ("_SYSTEMD_INVOCATION_ID", "INVOCATION_ID", "USER_INVOCATION_ID")
+# An entry of systemd's about the unit has its invocation in one of the first two, and in the last a user manager's own.
+_OWN = ("INVOCATION_ID", "USER_INVOCATION_ID", "_SYSTEMD_INVOCATION_ID")
 _MOST = 2_000  # of systemd's lines: some four hundred starts
 
 
@@ -58,7 +60,7 @@ def told_starts(entries: Iterable[bytes]) -> tuple[Start, ...]:
     starts: dict[str, _Told] = {}
     for entry in entries:
         fields = _fields(entry)
-        invocation = _invocation(fields, _OWN[1:])
+        invocation = _invocation(fields, _OWN[:2])
         if not invocation:
             continue
         start = starts.setdefault(invocation, _Told())
@@ -78,6 +80,9 @@ def told_starts(entries: Iterable[bytes]) -> tuple[Start, ...]:
             case str(kind) if kind in (_FAILURE, _SUCCESS):
                 start.ended = at
                 start.result = "success" if kind == _SUCCESS else str(fields.get("UNIT_RESULT") or "failed")
+            case str(kind) if kind == _STOPPED and not start.result:
+                # A user's systemd tells of a good end in this way alone.
+                start.ended, start.result = at, "success"
     return tuple(_start(invocation, told) for invocation, told in reversed(starts.items()))
 
 

@@ -10,6 +10,7 @@ from gpudeck.services.engine.starts.outcome import outcome_of, start_words
 from gpudeck.services.engine.types import Start
 
 STARTED, STOPPING = "39f53479d3a045ac8e11786248231fbf", "de5b426a63be47a7b6ac3eaac82e2f6f"
+STOPPED = "9d1aaa27d60140bd96365438aad20286"
 EXIT, FAILURE, SUCCESS = (
     "98e322203f7a4ed290d09fe03c09fe15",
     "d9b373ed55a64feb8242e02dbe79a49c",
@@ -29,6 +30,7 @@ def test_each_start_is_told_with_its_end_the_newest_first() -> None:
         told(STARTED, "a", 10),
         told(STOPPING, "a", 20),
         told(SUCCESS, "a", 21),
+        told(STOPPED, "a", 22),
         told(STARTED, "b", 30),
         told(EXIT, "b", 31, COMMAND="ExecStartPost", EXIT_CODE="exited", EXIT_STATUS="7"),
         told(EXIT, "b", 32, **exited),
@@ -51,8 +53,13 @@ def test_each_start_is_told_with_its_end_the_newest_first() -> None:
 
 
 def test_at_user_scope_the_invocation_has_another_name() -> None:
-    entry = {"MESSAGE_ID": STARTED, "USER_INVOCATION_ID": "u", "__REALTIME_TIMESTAMP": "5000000"}
-    assert told_starts([json.dumps(entry).encode()]) == (Start("u", 5.0),)
+    entries = [
+        {"MESSAGE_ID": kind, "USER_INVOCATION_ID": "u", "_SYSTEMD_INVOCATION_ID": "manager", "__REALTIME_TIMESTAMP": at}
+        for kind, at in ((STARTED, "5000000"), (STOPPING, "8000000"), (STOPPED, "9000000"))
+    ]
+    written = [json.dumps(entry).encode() for entry in entries]
+    assert told_starts(written[:1]) == (Start("u", 5.0),)
+    assert told_starts(written) == (Start("u", 5.0, 9.0, "stopped"),)
 
 
 @pytest.mark.parametrize(
