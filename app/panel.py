@@ -19,6 +19,7 @@ from gpudeck.app.deck_app import INTERVAL_S, PanelSetup
 from gpudeck.app.feeds import LatestSlot
 from gpudeck.app.log_acts import LogActs
 from gpudeck.app.messages import BoxArrived, HostArrived, LogsArrived
+from gpudeck.app.metrics_acts import MetricsActs
 from gpudeck.app.programs import engine_program, model_roots
 from gpudeck.app.schedule_acts import ScheduleActs
 from gpudeck.app.unit_acts import LOOK_S
@@ -64,8 +65,8 @@ def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
     )
 
 
-class Panel(LogActs, ScheduleActs, CheckActs):
-    """The application: what PlanActs, EngineActs, LogActs, ChatActs and CheckActs do, fed by the box's sampler."""
+class Panel(MetricsActs, LogActs, ScheduleActs, CheckActs):
+    """The application: what all its acts do (PlanActs, EngineActs, LogActs, ChatActs …), fed by the box's sampler."""
 
     TITLE = "gpudeck"
     BINDINGS: ClassVar[list[BindingType]] = keymap.BINDINGS
@@ -122,6 +123,7 @@ class Panel(LogActs, ScheduleActs, CheckActs):
 
     def _tick(self) -> None:
         self.tend_starts(time.time())
+        self.tend_metrics()
         snapshot = self.state.snapshot
         if snapshot is not None and time.time() - snapshot.at <= INTERVAL_S * 2:
             return

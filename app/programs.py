@@ -40,6 +40,7 @@ def engine_program(*, demo: str | None) -> EngineProgram:
             (sys.executable, "-m", "gpudeck.services.simulator"),
             (("GPUDECK_SIMULATED_LOADS", str(loads)), ("GPUDECK_SIMULATED_CARDS", cards)),
             told=True,
+            quiet=True,
         )
     from gpudeck.services.engine.program import find_vllm
 

@@ -16,6 +16,7 @@ from gpudeck.services.engine.starts.kept import Kept
 from gpudeck.services.engine.starts.standstill import Check
 from gpudeck.services.engine.types import UnitState
 from gpudeck.services.host.types import HostReading
+from gpudeck.services.metrics.types import EngineRates
 from gpudeck.services.plan.findings import Judgement, VerdictState
 from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.plan.what_if import Addition, with_additions
@@ -40,6 +41,8 @@ class EngineInfo:
     left: str = ""  # "about 40 s left", by those
     still: str = ""  # "nothing has moved for 3 min"
     checks: tuple[Check, ...] = ()  # what was looked at since
+    rates: EngineRates | None = None  # its own counts, while it serves and is looked at
+    uncounted: str = ""  # why there are none
     in_flight: InFlight | None = None  # requests, while it is being drained
     drift: tuple[Drift, ...] = ()  # how far its unit is from what is loaded, written and run
     reviewed: "Reviewed | None" = None  # what is wrong with its unit, where gpudeck did not write that
@@ -197,7 +200,7 @@ def _with_unit(before: EngineInfo | None, unit: UnitState) -> EngineInfo:
         return EngineInfo(unit, busy=before.busy, kept=before.kept, drift=before.drift, reviewed=before.reviewed)
     if not unit.runs or (unit.main_pid is None and before.unit.main_pid is not None):
         # Its process is gone, also where systemd will start the next: nobody answers meanwhile.
-        return replace(before, unit=unit, ready=False, served=())
+        return replace(before, unit=unit, ready=False, served=(), rates=None, uncounted="")
     return replace(before, unit=unit)
 
 

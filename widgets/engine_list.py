@@ -9,10 +9,11 @@ from textual import events
 from textual.binding import Binding, BindingType
 
 from gpudeck.services.text import printable
+from gpudeck.widgets.engine_metrics import MetricsView, metrics_rows
 from gpudeck.widgets.failure_card import FailureView, failure_rows
 from gpudeck.widgets.glyphs import Glyphs, joined, wrap
 from gpudeck.widgets.lines import Line, LineView, under, width_of
-from gpudeck.widgets.messages import EngineFixAsked, EngineHighlighted, EngineSelected, UnitAsked
+from gpudeck.widgets.messages import EngineFixAsked, EngineHighlighted, EngineSelected, EnginesLooked, UnitAsked
 
 _BAR = 12
 _STATE_WIDTH = 10  # the longest of the words below
@@ -52,6 +53,7 @@ class EngineView:
     shape: str = ""  # "TP2×PP1"
     gpus: tuple[int, ...] = ()
     detail: str = ""  # one sentence: why it failed, what is odd about it
+    metrics: MetricsView | None = None  # while it serves
     failure: FailureView | None = None  # what the detail means, where that is known
     managed: bool = True  # its unit was written by gpudeck
     scope: str = ""  # "system", "user", "embedded"
@@ -60,7 +62,8 @@ class EngineView:
 class EngineList(LineView, can_focus=True):
     """Engines with a cursor.
 
-    Moving the cursor posts `EngineHighlighted`; Enter, or a click on the engine under the cursor, `EngineSelected`.
+    Moving the cursor posts `EngineHighlighted`; Enter, or a click on the engine under the cursor, `EngineSelected`;
+    coming into view and leaving it `EnginesLooked`.
     """
 
     HELP = "Every engine on this box: those of gpudeck, and those whose units others wrote."
@@ -155,6 +158,12 @@ class EngineList(LineView, can_focus=True):
             else:
                 self.select(name)
 
+    def on_show(self, event: events.Show) -> None:  # noqa: ARG002
+        self.post_message(EnginesLooked(True))
+
+    def on_hide(self, event: events.Hide) -> None:  # noqa: ARG002
+        self.post_message(EnginesLooked(False))
+
     def on_resize(self) -> None:
         self._draw()
 
@@ -210,6 +219,8 @@ def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int, *
         rows.append(((_INDENT, ""), (glyphs.cut(facts, width - len(_INDENT)), "muted")))
     if view.phase or view.progress_percent is not None:
         rows.append(_progress(view, glyphs, width))
+    if view.metrics is not None:
+        rows += metrics_rows(view.metrics, glyphs, width, len(_INDENT), chosen=chosen)
     if view.took and chosen:
         rows += _wrapped(view.took, "muted", width)
     if view.clock and chosen:

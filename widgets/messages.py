@@ -102,6 +102,14 @@ class HostLooked(Message):
         self.seen = seen
 
 
+class EnginesLooked(Message):
+    """The list of engines has come into view, or left it."""
+
+    def __init__(self, seen: bool) -> None:
+        super().__init__()
+        self.seen = seen
+
+
 class DemandChanged(Message):
     """What a view shows beyond what is always read has changed, or it has come into view or left it."""
 

@@ -11,6 +11,7 @@ from gpudeck.services.memory.settings import settings_for
 from gpudeck.services.memory.token import token_arithmetic
 from gpudeck.services.text import printable
 from gpudeck.widgets.engine_list import EngineView, state_sign
+from gpudeck.widgets.engine_metrics import MetricsView
 from gpudeck.widgets.failure_card import FailureView
 from gpudeck.widgets.glyphs import Glyphs, gib, joined
 from gpudeck.widgets.plan_strip import PlanView
@@ -150,6 +151,7 @@ def engine_view(info: EngineInfo) -> EngineView:
         notes=_notes(info),
         took=_took(info) if info.word == "ready" else "",
         clock=unit.restarted_on,
+        metrics=MetricsView(info.rates, info.uncounted) if info.word == "ready" else None,
         port=spec.options.port if spec else None,
         shape=shape,
         gpus=spec.placement.gpus if spec else (),

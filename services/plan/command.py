@@ -1,5 +1,7 @@
 """The command line and the environment that an engine spec stands for."""
 
+from dataclasses import replace
+
 from gpudeck.services.plan.extra import has_option
 from gpudeck.services.plan.types import EngineOptions, EngineSpec
 from gpudeck.services.plan.versions import release
@@ -13,6 +15,11 @@ _QUIET_SINCE = "0.16"  # vllm#30011
 def can_be_quiet(version: str) -> bool:
     """Whether that vLLM can leave single addresses out of its access log."""
     return release(version) >= release(_QUIET_SINCE)
+
+
+def keeps_quiet(spec: EngineSpec) -> bool:
+    """Whether looking at the engine again and again leaves no line in its log."""
+    return spec.quiet or any(has_option(spec.options.extra, option) for option in _ACCESS_LOG)
 
 
 def argv(spec: EngineSpec) -> tuple[str, ...]:
@@ -29,10 +36,10 @@ def argv(spec: EngineSpec) -> tuple[str, ...]:
     ):
         if size > 1:
             words += [option, str(size)]
-    words += option_words(spec.options)
+    words += option_words(replace(spec.options, extra=()))
     if spec.quiet and not any(has_option(spec.options.extra, option) for option in _ACCESS_LOG):
         words += [_ACCESS_LOG[0], ",".join(LOOKED_AT)]
-    return tuple(words)
+    return (*words, *spec.options.extra)
 
 
 def option_words(options: EngineOptions) -> list[str]:

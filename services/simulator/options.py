@@ -58,6 +58,7 @@ class Options:
     max_num_batched_tokens: int
     dtype: str
     enforce_eager: bool
+    unlogged: tuple[str, ...]  # addresses that are left out of the access log
     non_default: str  # what vLLM logs as "non-default args"
 
     @property
@@ -91,6 +92,7 @@ def parse(words: Sequence[str]) -> Options:
     parser.add_argument("--max-num-batched-tokens", type=int, default=2048)
     parser.add_argument("--dtype", default="auto", choices=("auto", "half", "float16", "bfloat16", "float", "float32"))
     parser.add_argument("--enforce-eager", action="store_true")
+    parser.add_argument("--disable-access-log-for-endpoints", default="")
     for option in _WITH_VALUE:
         parser.add_argument(option, *(("-q",) if option == "--quantization" else ()))
     for option in _SWITCHES:
@@ -120,6 +122,7 @@ def parse(words: Sequence[str]) -> Options:
         max_num_batched_tokens=given.max_num_batched_tokens,
         dtype=given.dtype,
         enforce_eager=given.enforce_eager,
+        unlogged=tuple(filter(None, given.disable_access_log_for_endpoints.split(","))),
         non_default=repr(non_default),
     )
 

@@ -168,6 +168,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def _log_request(self, status: HTTPStatus) -> None:
+        if self.path.split("?")[0] in self.server.options.unlogged:
+            return
         host, port = self.client_address[:2]
         asked = f'"{self.command} {self.path} HTTP/1.1" {status.value} {status.phrase}'
         log.uvicorn(os.getpid(), f"{host}:{port} - {asked}")

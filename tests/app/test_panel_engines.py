@@ -1,6 +1,8 @@
 """What an operator does to engines at the panel, with real processes under the embedded runner."""
 
+import shutil
 import socket
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +54,42 @@ async def test_not_now_writes_and_starts_nothing(home: Path, runner: Runner) -> 
         await desk.until(lambda: desk.panel.screen is desk.panel.deck, "dialog gone")
         assert runner.engines() == ()
         assert not list(home.rglob("command.json"))
+
+
+async def test_an_engine_tells_what_it_does_and_its_log_stays_clean(home: Path, runner: Runner) -> None:
+    async with panel(demo()) as desk:
+        await desk.choose_model(LLAMA)
+        await desk.set_option("--port", str(free_port()))
+        await desk.place((1,))
+        await desk.start()
+        await desk.is_(LLAMA, "ready")
+        await desk.sees("KV cache  0 running")
+        await desk.press("c", *"hello", "enter")
+        await desk.sees(" tokens · ")  # below the answer; Escape before that would break it off
+        await desk.press("escape", "3")
+        await desk.sees("whole answer")
+        log = (next(home.rglob("engine.log"))).read_text()
+        assert "POST /v1/chat/completions" in log
+        assert "GET /metrics" not in log
+        # Nobody sees the list: nobody asks.
+        await desk.press("4", "z")
+        await desk.until(lambda: not desk.panel._asked_of, "no question any more")
+
+
+async def test_an_engine_that_would_log_every_look_is_left_alone(home: Path, runner: Runner, tmp_path: Path) -> None:
+    port = free_port()
+    serves = (
+        f"exec {sys.executable} -m gpudeck.services.simulator serve {tmp_path}/m --host 127.0.0.1 --port {port} "
+        "--load-format dummy"
+    )
+    shutil.copytree(Path(__file__).parents[1] / "data" / "models" / "llama-3.2-1b", tmp_path / "m")
+    small(tmp_path, "chatty", runner, serves, port)
+    runner.start("chatty")
+    async with panel(demo()) as desk:
+        await desk.is_("chatty", "ready")
+        await select(desk, "chatty")
+        await desk.sees("this engine logs every request")
+        assert "GET /metrics" not in next(home.rglob("engine.log")).read_text()
 
 
 async def test_what_was_approved_once_starts_with_one_key(home: Path, runner: Runner) -> None:

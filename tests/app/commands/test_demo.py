@@ -17,7 +17,8 @@ def test_a_demos_model_is_there_for_its_bare_name(gpudeck: Gpudeck) -> None:
     assert (done.code, done.err) == (0, "")
     best = json.loads(done.out)["placements"][0]
     assert "model-without-weights" not in {each["rule"] for each in best["findings"]}
-    assert best["argv"][-2:] == ["--load-format", "dummy"]
+    at = best["argv"].index("--load-format")
+    assert best["argv"][at + 1] == "dummy"
 
 
 @pytest.mark.parametrize("command", ["plan", "unit", "install"])

@@ -175,6 +175,9 @@ class Waiting:
     def drift(self, name: str) -> tuple[object, ...]:
         return ()
 
+    def schedule(self, name: str) -> None:
+        return None
+
     def close(self) -> None:
         pass
 
