@@ -73,6 +73,13 @@ def read_box(args: argparse.Namespace) -> "Snapshot":
     return read_once(box_source(args))
 
 
+def box_if_read(args: argparse.Namespace) -> "Snapshot | None":
+    """The same where it only makes words exact: a box that can not be read is no error then."""
+    with suppress(OperatorError):
+        return read_box(args)
+    return None
+
+
 def runner_for(args: argparse.Namespace) -> "Runner":
     """The runner of this machine's engines, or of the demo's."""
     if args.box_file:

@@ -4,11 +4,10 @@ import argparse
 import sys
 import textwrap
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudeck.app.commands.common import known_engine, print_json, read_box, runner_for
+from gpudeck.app.commands.common import box_if_read, known_engine, print_json, runner_for
 from gpudeck.services.diagnosis.kernel import XID
 from gpudeck.services.diagnosis.lines import lines_in
 from gpudeck.services.diagnosis.reader import LogReader
@@ -18,7 +17,7 @@ from gpudeck.services.errors import OperatorError
 from gpudeck.services.text import printable
 
 if TYPE_CHECKING:
-    from gpudeck.services.box.types import Snapshot
+    pass
 
 _WIDTH = 100  # columns
 
@@ -79,7 +78,7 @@ def _of_file(args: argparse.Namespace) -> tuple[Diagnosis, ...]:
         ) from None
     found = reader.diagnoses()
     if any(each.rule == XID for each in found):
-        return reader.diagnoses(Around(_snapshot(args)))
+        return reader.diagnoses(Around(box_if_read(args)))
     return found
 
 
@@ -96,11 +95,4 @@ def _of_engine(args: argparse.Namespace) -> tuple[Diagnosis, ...]:
     finally:
         runner.close()
     host = state.spec.options.host if state.spec is not None else "127.0.0.1"
-    return reader.diagnoses(Around(_snapshot(args), state.spec, lambda port: free_port(port, host)))
-
-
-def _snapshot(args: argparse.Namespace) -> "Snapshot | None":
-    """The box as it is now; a box that can not be read makes the words general, and no error."""
-    with suppress(OperatorError):
-        return read_box(args)
-    return None
+    return reader.diagnoses(Around(box_if_read(args), state.spec, lambda port: free_port(port, host)))

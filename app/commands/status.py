@@ -9,7 +9,7 @@ from textwrap import shorten
 
 from gpudeck.app import places
 from gpudeck.app.access import key_for, refusal_of
-from gpudeck.app.commands.common import known_engine, print_json, runner_for, told_command
+from gpudeck.app.commands.common import box_if_read, known_engine, print_json, runner_for, told_command
 from gpudeck.app.commands.drifted import drift_lines
 from gpudeck.app.commands.engines import document, is_ready, shape
 from gpudeck.app.commands.schedule import schedule_words
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         state = known_engine(runner, args.name)
         if not args.json and state.result not in ("", "success"):
-            why = _why(runner, state)
+            why = _why(args, runner, state)
         elif not args.json and state.runs:
             how = _how_far(runner, state)
         drifted = drift_lines(runner.drift(state.name)) if not args.json else []
@@ -101,7 +101,7 @@ def _how_far(runner: Runner, state: UnitState) -> tuple[str, ...]:
     return (f"  start   {', '.join(filter(None, words))}",)
 
 
-def _why(runner: Runner, state: UnitState) -> tuple[str, ...]:
+def _why(args: argparse.Namespace, runner: Runner, state: UnitState) -> tuple[str, ...]:
     """What its log says of the failure; nothing where the log can not be read or tells nothing."""
     from gpudeck.services.diagnosis.reader import LogReader
     from gpudeck.services.diagnosis.types import Around
@@ -111,7 +111,7 @@ def _why(runner: Runner, state: UnitState) -> tuple[str, ...]:
     with suppress(OperatorError):
         reader.feed_all(line.text for line in runner.history(state.name, _LAST_LINES))
     host = state.spec.options.host if state.spec is not None else "127.0.0.1"
-    found = reader.diagnoses(Around(spec=state.spec, next_port=lambda port: free_port(port, host)))[:1]
+    found = reader.diagnoses(Around(box_if_read(args), state.spec, lambda port: free_port(port, host)))[:1]
     return tuple(
         f"  {word:7} {printable(text)}"
         for each in found

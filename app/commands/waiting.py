@@ -6,14 +6,12 @@ import queue
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from gpudeck.app import places
-from gpudeck.app.commands.common import read_box, told_command
+from gpudeck.app.commands.common import box_if_read, told_command
 from gpudeck.app.programs import engine_program
-from gpudeck.services.box.types import Snapshot
 from gpudeck.services.diagnosis.standing import of_standing
 from gpudeck.services.diagnosis.types import Around
 from gpudeck.services.engine.ending import status_words
@@ -84,7 +82,7 @@ def _wait(args: argparse.Namespace, runner: Runner, name: str, told: Callable[[s
                 raise OperatorError(f"{name} was {someone} meanwhile: `{told(f'start {name}')}` starts it again.")
             if _ended(state, first.main_pid):
                 _read(lines, tracker, _LAST_LINES_S)
-                raise _failed(name, runner.state(name), tracker, told)
+                raise _failed(args, runner.state(name) or first, tracker, told)
         tracker.answered(time.time())
         times = times_of(tracker.standing, state.since)
         print(f"{name} is ready at {url} after {time.monotonic() - began:.0f} s.")
@@ -128,11 +126,8 @@ class _Teller:
 
         spec = self._state.spec
         assert spec is not None
-        seen: Snapshot | None = None
-        with suppress(OperatorError):
-            seen = read_box(self._args)
         version = engine_program(demo=self._args.demo).version
-        return [printable(check_words(check)) for check in five_checks(spec, seen, version)]
+        return [printable(check_words(check)) for check in five_checks(spec, box_if_read(self._args), version)]
 
 
 def _act_of_another(first: UnitState, now: UnitState | None) -> str | None:
@@ -174,14 +169,16 @@ def _read(lines: "queue.SimpleQueue[list[LogLine]]", tracker: PhaseTracker, seco
             return
 
 
-def _failed(name: str, state: UnitState | None, tracker: PhaseTracker, told: Callable[[str], str]) -> OperatorError:
-    again = [what_next(state, told)] if state is not None and state.between_tries else []
-    line = tracker.standing.decisive_line
+def _failed(
+    args: argparse.Namespace, state: UnitState, tracker: PhaseTracker, told: Callable[[str], str]
+) -> OperatorError:
+    again = [what_next(state, told)] if state.between_tries else []
+    line, name = tracker.standing.decisive_line, state.name
     if line:
-        found = of_standing(tracker.standing, Around(spec=state.spec if state else None, next_port=_next_port(state)))
+        found = of_standing(tracker.standing, Around(box_if_read(args), state.spec, _next_port(state)))
         known = [f"{found.meaning} {found.fix or ''}".rstrip()] if found else []
         return OperatorError(f"{name} failed to start: {printable(line)}", *known, *again)
-    status = f" with {status_words(state.exit_status)}" if state and state.exit_status is not None else ""
+    status = f" with {status_words(state.exit_status)}" if state.exit_status is not None else ""
     return OperatorError(f"{name} ended{status} before it was ready: `{told(f'logs {name}')}` shows its log.", *again)
 
 

@@ -77,8 +77,6 @@ def filled(side: Roadside) -> None:
         finally:
             stranger.stdin.close()
     side.until_free()
-    side.run("start", name)
-    side.run("stop", name)
 
 
 def out_of_memory(side: Roadside) -> None:
@@ -135,9 +133,9 @@ def core_killed(side: Roadside) -> None:
 
 FAILURES: dict[str, Callable[[Roadside], None]] = {
     "too-long": too_long,
-    "filled": filled,
-    "out-of-memory": out_of_memory,
-    "unknown-flag": unknown_flag,
-    "server-killed": server_killed,
     "core-killed": core_killed,
+    "server-killed": server_killed,
+    "out-of-memory": out_of_memory,
+    "filled": filled,
+    "unknown-flag": unknown_flag,
 }

@@ -62,7 +62,7 @@ def serve(side: Roadside) -> None:
         side.note(processes=json.loads(printed)["gpus"][0]["processes"], driver_pids=side.pids_on_card())
         side.run("status", MODEL, "--json")
         side.run("check", MODEL, expect=None)
-        side.run("bench", MODEL, expect=None, timeout=180)
+        side.run("bench", MODEL, "--load", "own", "--concurrency", "1,16,64", expect=None, timeout=180)
         terminal.press("3", "x")
         terminal.wait_for(f"stop {MODEL}")
         terminal.press("y")
