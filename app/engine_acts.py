@@ -10,6 +10,7 @@ from gpudeck.app.deck_app import PanelSetup
 from gpudeck.app.messages import PreviewArrived, VllmAnswered
 from gpudeck.app.state import EngineInfo
 from gpudeck.app.unit_acts import UnitActs
+from gpudeck.services.box.types import Snapshot
 from gpudeck.services.engine.types import NO_SECRETS, Runner, UnitPreview
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
@@ -152,9 +153,11 @@ class EngineActs(UnitActs):
         # A container's model lies where only it can look.
         ours = approved is not None or known is None or known.unit.managed
         way_out = self._way_to_port(name)
+        seen, version = self.state.snapshot, self.state.program.version
 
         def act(runner: Runner) -> None:
             _refuse_taken_port(runner, name, spec, way_out)
+            _refuse_collision(runner, spec, seen, version)
             if ours and spec is not None:
                 _refuse_missing_model(spec.model)
             if approved is not None and spec is not None:
@@ -282,9 +285,11 @@ class EngineActs(UnitActs):
         """What raises OperatorError where a restart would end at once; it blocks."""
         name, spec = engine.unit.name, engine.unit.spec
         way_out = self._way_to_port(name)
+        seen, version = self.state.snapshot, self.state.program.version
 
         def refuse(runner: Runner) -> None:
             _refuse_taken_port(runner, name, spec, way_out)
+            _refuse_collision(runner, spec, seen, version)
             if engine.unit.managed and spec is not None:
                 _refuse_missing_model(spec.model)
 
@@ -297,6 +302,14 @@ def _refuse_taken_port(runner: Runner, name: str, spec: EngineSpec | None, way_o
 
     if taken := port_trouble(spec, runner.state(name)):
         raise OperatorError(f"{taken} {way_out}")
+
+
+def _refuse_collision(runner: Runner, spec: EngineSpec | None, seen: Snapshot | None, vllm_version: str) -> None:
+    """Raise OperatorError where cards, port or memory are those of an engine that runs."""
+    from gpudeck.services.engine.starts.collisions import collision
+
+    if spec is not None and (told := collision(spec, runner.engines(), seen, vllm_version)):
+        raise OperatorError(told)
 
 
 def _refuse_missing_model(model: str) -> None:

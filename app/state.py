@@ -36,6 +36,7 @@ class EngineInfo:
     standing: Standing = field(default_factory=Standing)  # how far its start is, by its log
     ready: bool = False
     served: tuple[str, ...] = ()  # model names that /v1/models lists
+    colour: int = 0  # which of the engines' colours is its own
     busy: str | None = None  # what the panel is doing to it: "stopping"
     kept: Kept = field(default_factory=Kept)  # of its earlier starts
     left: str = ""  # "about 40 s left", by those
@@ -166,7 +167,11 @@ class DeckState:
 
 def with_units(state: DeckState, units: tuple[UnitState, ...]) -> DeckState:
     """The engines are exactly these; what was known of those that stay is kept."""
-    engines = {unit.name: _with_unit(state.engines.get(unit.name), unit) for unit in units}
+    names = {unit.name for unit in units}
+    staying = {name: info for name, info in state.engines.items() if name in names}
+    engines: dict[str, EngineInfo] = {}
+    for unit in units:
+        engines[unit.name] = _with_unit(staying.get(unit.name), unit, _free_colour({**staying, **engines}))
     return _reselected(replace(state, engines=engines))
 
 
@@ -177,7 +182,7 @@ def with_unit(state: DeckState, unit: UnitState) -> DeckState:
     engines = dict(state.engines)
     if unit.active == "inactive" and not unit.managed and unit.name not in engines:
         return state
-    engines[unit.name] = _with_unit(engines.get(unit.name), unit)
+    engines[unit.name] = _with_unit(engines.get(unit.name), unit, _free_colour(engines))
     return _reselected(replace(state, engines=engines))
 
 
@@ -192,12 +197,25 @@ def with_engine(state: DeckState, name: str, **changes: object) -> DeckState:
     return replace(state, engines={**state.engines, name: replace(state.engines[name], **changes)})  # type: ignore[arg-type]
 
 
-def _with_unit(before: EngineInfo | None, unit: UnitState) -> EngineInfo:
+def _free_colour(engines: Mapping[str, EngineInfo]) -> int:
+    """The first that no engine has; an engine keeps its own as long as it is there."""
+    taken = {info.colour for info in engines.values()}
+    return next(number for number in range(len(taken) + 1) if number not in taken)
+
+
+def _with_unit(before: EngineInfo | None, unit: UnitState, colour: int) -> EngineInfo:
     if before is None:
-        return EngineInfo(unit)
+        return EngineInfo(unit, colour=colour)
     if before.unit.main_pid != unit.main_pid and unit.main_pid is not None:
         # Another process: what the log and the port said belongs to the one before.
-        return EngineInfo(unit, busy=before.busy, kept=before.kept, drift=before.drift, reviewed=before.reviewed)
+        return EngineInfo(
+            unit,
+            colour=before.colour,
+            busy=before.busy,
+            kept=before.kept,
+            drift=before.drift,
+            reviewed=before.reviewed,
+        )
     if not unit.runs or (unit.main_pid is None and before.unit.main_pid is not None):
         # Its process is gone, also where systemd will start the next: nobody answers meanwhile.
         return replace(before, unit=unit, ready=False, served=(), rates=None, uncounted="")

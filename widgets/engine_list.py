@@ -12,7 +12,7 @@ from gpudeck.services.text import printable
 from gpudeck.widgets.engine_metrics import MetricsView, metrics_rows
 from gpudeck.widgets.failure_card import FailureView, failure_rows
 from gpudeck.widgets.glyphs import Glyphs, joined, wrap
-from gpudeck.widgets.lines import Line, LineView, under, width_of
+from gpudeck.widgets.lines import Line, LineView, engine_style, under, width_of
 from gpudeck.widgets.messages import EngineFixAsked, EngineHighlighted, EngineSelected, EnginesLooked, UnitAsked
 
 _BAR = 12
@@ -49,6 +49,7 @@ class EngineView:
     notes: tuple[str, ...] = ()  # what is to be said of its unit: "edited by hand"
     took: str = ""  # how long its start took, phase by phase; shown under the cursor
     clock: str = ""  # when it is restarted, shown under the cursor: "Sun 04:00"
+    colour: int | None = None  # the engine's own, which its cards have too
     port: int | None = None
     shape: str = ""  # "TP2×PP1"
     gpus: tuple[int, ...] = ()
@@ -206,6 +207,7 @@ def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int, *
     style = _STYLES.get(view.state, "accent")
     head: Line = (
         (f" {state_sign(view.state, glyphs)} ", style),
+        *(((glyphs.weights, engine_style(view.colour)), (" ", "")) if view.colour is not None else ()),
         (glyphs.fit(printable(view.name), name_width), "strong"),
         ("  ", ""),
         (glyphs.fit(view.state, _STATE_WIDTH), style),

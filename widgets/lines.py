@@ -18,7 +18,8 @@ from textual.strip import Strip
 Span = tuple[str, str]
 Line = tuple[Span, ...]
 
-FOREGROUNDS = ("text", "muted", "faint", "primary", "soft", "accent", "success", "warning", "error")
+ENGINES = tuple(f"engine-{number}" for number in range(5))  # each engine's own colour; a sixth has the first's again
+FOREGROUNDS = ("text", "muted", "faint", "primary", "soft", "accent", "success", "warning", "error", *ENGINES)
 BACKGROUNDS = ("card", "track", "cursor", "aim", "aim-success", "aim-warning", "aim-error")
 
 
@@ -35,6 +36,11 @@ def under(line: Line, style: str, width: int) -> Line:
     """A whole line of `width` cells with a background under every span that has none of its own."""
     padded = (*line, (" " * max(0, width - width_of(line)), ""))
     return tuple((text, name if has_background(name) else f"{name} {style}".strip()) for text, name in padded if text)
+
+
+def engine_style(colour: int | None) -> str:
+    """The style of an engine's own colour; "" without one."""
+    return "" if colour is None else ENGINES[colour % len(ENGINES)]
 
 
 def has_background(names: str) -> bool:
@@ -64,6 +70,11 @@ class LineView(ScrollView):
         & > .line--success { color: $text-success; }
         & > .line--warning { color: $text-warning; }
         & > .line--error { color: $text-error; }
+        & > .line--engine-0 { color: #4a8fdc; }
+        & > .line--engine-1 { color: #c46bb4; }
+        & > .line--engine-2 { color: #8a8f2e; }
+        & > .line--engine-3 { color: #8d7de0; }
+        & > .line--engine-4 { color: #2f9aa0; }
         & > .line--cursor { background: $primary 25%; }
         & > .line--track { background: $foreground 10%; }
         & > .line--card { background: $foreground 6%; }

@@ -2,6 +2,7 @@
 
 import argparse
 
+from gpudeck.app.commands.colliding import refuse_collision
 from gpudeck.app.commands.common import known_engine, runner_for, told_command
 from gpudeck.app.commands.stopping import add_drain, on_interrupt, see_requests_off
 from gpudeck.app.commands.waiting import wait_ready
@@ -14,6 +15,7 @@ from gpudeck.services.text import printable
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the engine")
     parser.add_argument("--no-wait", action="store_true", help="return once the process runs")
+    parser.add_argument("--force", action="store_true", help="also where it collides with engines that run")
     add_drain(parser)
 
 
@@ -23,6 +25,7 @@ def run(args: argparse.Namespace) -> int:
         state = known_engine(runner, args.name)
         if taken := port_trouble(state.spec, state):
             raise OperatorError(taken)  # while it still runs, if it does
+        refuse_collision(args, runner, state)
         see_requests_off(args, state)
         with on_interrupt(_left(args, state)):
             runner.restart(state.name)

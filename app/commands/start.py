@@ -3,6 +3,7 @@
 import argparse
 from functools import partial
 
+from gpudeck.app.commands.colliding import refuse_collision
 from gpudeck.app.commands.common import known_engine, runner_for, told_command
 from gpudeck.app.commands.keys import add_key_options, secrets_from
 from gpudeck.app.commands.waiting import wait_ready
@@ -13,6 +14,7 @@ from gpudeck.services.errors import OperatorError
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the engine")
     parser.add_argument("--no-wait", action="store_true", help="return once the process runs")
+    parser.add_argument("--force", action="store_true", help="also where it collides with engines that run")
     add_key_options(parser)
 
 
@@ -29,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             if taken := port_trouble(state.spec, state):
                 raise OperatorError(taken)
+            refuse_collision(args, runner, state)
             runner.start(state.name)
         if args.no_wait:
             return 0

@@ -14,6 +14,7 @@ from textual.widgets import Static, Tabs
 from gpudeck.app.keymap import PANES
 from gpudeck.app.screens.keys import help_group, key_hints
 from gpudeck.app.screens.shown import (
+    engine_colours,
     engine_views,
     engine_words,
     next_step,
@@ -317,7 +318,7 @@ class Deck(Screen[None]):
             return
         age = now - state.snapshot.at
         stale = age if age > STALE_S or state.trouble else None
-        cards.show(state.snapshot, stale=stale)
+        cards.show(state.snapshot, stale=stale, colours=engine_colours(state))
         self.detail.show(state.snapshot, cards.chosen)
         self.links.show(state.snapshot)
         strip.show(state.snapshot, stale=stale)

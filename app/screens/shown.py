@@ -94,9 +94,18 @@ def plan_views(state: DeckState) -> tuple[PlanView, ...]:
     )
 
 
+def engine_colours(state: DeckState) -> dict[str, int]:
+    """Each engine's own colour, by its name; none while there is one engine only, since nothing is told apart then."""
+    return {name: info.colour for name, info in state.engines.items()} if len(state.engines) > 1 else {}
+
+
 def engine_views(state: DeckState) -> tuple[EngineView, ...]:
     """The engines as the list shows them; of one that failed, what that means on this box and the way out."""
-    return tuple(replace(engine_view(info), failure=_failure_view(state, info)) for info in state.engines.values())
+    colours = engine_colours(state)
+    return tuple(
+        replace(engine_view(info), failure=_failure_view(state, info), colour=colours.get(name))
+        for name, info in state.engines.items()
+    )
 
 
 def _failure_view(state: DeckState, info: EngineInfo) -> FailureView | None:

@@ -28,11 +28,14 @@ def runner(home: Path) -> Runner:
     return choose.open_runner(demo=True)
 
 
-def small(folder: Path, name: str, runner: Runner, script: str = "echo up; exec sleep 1000", port: int = 0) -> None:
+def small(
+    folder: Path, name: str, runner: Runner, script: str = "echo up; exec sleep 1000", *, port: int = 0, card: int = 0
+) -> None:
     """An engine that is installed, its program a shell script, its model an empty folder."""
     model = folder / "model"
     model.mkdir(parents=True, exist_ok=True)
-    runner.install(engine(folder, name, script, model=str(model), options=EngineOptions(port=port or free_port())))
+    options, placement = EngineOptions(port=port or free_port()), Placement(((card,),))
+    runner.install(engine(folder, name, script, model=str(model), options=options, placement=placement))
 
 
 async def select(desk: Desk, name: str) -> None:
@@ -133,6 +136,23 @@ async def test_a_restart_that_would_end_at_its_port_is_refused_while_it_runs(
         assert runner.state("kept") == before
 
 
+async def test_an_engine_that_would_collide_with_one_that_runs_is_not_started(
+    home: Path, runner: Runner, tmp_path: Path
+) -> None:
+    small(tmp_path / "a", "first", runner)
+    small(tmp_path / "b", "second", runner)
+    runner.start("first")
+    async with panel(demo()) as desk:
+        await desk.is_("first", "starting")
+        await select(desk, "second")
+        await desk.press("s")
+        await desk.hears("GPU 0 belongs to first, which runs")
+        assert desk.word("second") == "stopped"
+        state = runner.state("second")
+        assert state is not None
+        assert state.since is None
+
+
 async def test_v_shows_the_unit_and_starts_nothing(home: Path, runner: Runner) -> None:
     async with panel(demo()) as desk:
         await desk.choose_model("demo-llama-3.3-70b")
@@ -183,7 +203,7 @@ async def test_no_vllm_on_this_machine(home: Path) -> None:
 
 async def test_two_engines_each_with_its_own_log(home: Path, runner: Runner, tmp_path: Path) -> None:
     small(tmp_path / "a", "first", runner, "echo I am the first; exec sleep 1000")
-    small(tmp_path / "b", "second", runner, "echo I am the second; exec sleep 1000")
+    small(tmp_path / "b", "second", runner, "echo I am the second; exec sleep 1000", card=1)
     async with panel(demo()) as desk:
         await select(desk, "first")
         await desk.press("s")

@@ -121,3 +121,18 @@ def test_a_draft_is_the_spec_that_would_run() -> None:
     spec = draft.spec(EMPTY.program)
     assert (spec.name, spec.model, spec.placement.gpus, spec.options.port) == ("n", "", (1, 0), 9)
     assert (spec.layer_partition, spec.program, spec.environment) == ((3, 4), ("/opt/vllm",), (("A", "b"),))
+
+
+def test_each_engine_keeps_a_colour_of_its_own() -> None:
+    def unit(name: str, pid: int | None = None) -> UnitState:
+        return UnitState(name, f"vllm-{name}.service", Scope.SYSTEM, True, "active", main_pid=pid)
+
+    state = states.with_units(DeckState(program=EngineProgram(("vllm",))), (unit("a"), unit("b")))
+    assert [info.colour for info in state.engines.values()] == [0, 1]
+    state = states.with_unit(state, unit("0-first"))
+    state = states.with_unit(state, unit("b", 7))
+    assert {name: info.colour for name, info in state.engines.items()} == {"a": 0, "b": 1, "0-first": 2}
+    state = states.with_units(state, (unit("b"), unit("c")))
+    assert {name: info.colour for name, info in state.engines.items()} == {"b": 1, "c": 0}
+    state = states.with_unit(state, unit("d"))
+    assert state.engines["d"].colour == 2

@@ -1,5 +1,7 @@
 """Every card of the box in one scrolling view."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 from textual import events
@@ -14,6 +16,8 @@ from gpudeck.widgets.cards.trend import Trend
 from gpudeck.widgets.glyphs import Glyphs, wrap
 from gpudeck.widgets.lines import Line, LineView
 from gpudeck.widgets.messages import CardChosen, CardDragged, CardHighlighted, DetailAsked
+
+NO_COLOURS: Mapping[str, int] = MappingProxyType({})
 
 _WARNINGS = frozenset(("error", "warning"))  # what stays in colour on a card whose figures are old
 
@@ -60,6 +64,7 @@ class BoxCards(LineView):
         self._history: dict[int, Trend] = {}
         self._links: dict[int, str] = {}  # told once for each box
         self._short = False
+        self._colours: Mapping[str, int] = NO_COLOURS
         self._chosen: int | None = None
         self._pressed: tuple[int, Offset] | None = None  # a card under the pressed button, and where that was
         self._owners: list[int | None] = []  # the card that each row belongs to
@@ -69,8 +74,12 @@ class BoxCards(LineView):
         """The index of the card under the cursor."""
         return self._chosen
 
-    def show(self, snapshot: Snapshot, *, stale: float | None = None) -> None:
-        """Show a snapshot; `stale` is its age in seconds where it is older than it should be."""
+    def show(self, snapshot: Snapshot, *, stale: float | None = None, colours: Mapping[str, int] = NO_COLOURS) -> None:
+        """Show a snapshot; `stale` is its age in seconds where it is older than it should be.
+
+        `colours` are the engines' own, by their names.
+        """
+        self._colours = colours
         if self._snapshot is None or snapshot.box is not self._snapshot.box:
             self._links = {
                 gpu.index: facts.links_in_short(snapshot.box, gpu, self._glyphs) for gpu in snapshot.box.gpus
@@ -240,6 +249,7 @@ class BoxCards(LineView):
                 glyphs=self._glyphs,
                 at=snapshot.at,
                 links=self._links.get(gpu.index, ""),
+                colours=self._colours,
                 event=facts.recent(snapshot, gpu.index) if snapshot.events else None,
             )
             for gpu in snapshot.box.gpus

@@ -1,15 +1,15 @@
 """One card as rows of text, at four densities; pure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rich.cells import cell_len
 
-from gpudeck.services.box.types import Box, BoxEvent, Gpu, Reading, Severity
+from gpudeck.services.box.types import Box, BoxEvent, Gpu, GpuProcess, Reading, Severity
 from gpudeck.services.text import printable
 from gpudeck.widgets.cards import facts
 from gpudeck.widgets.glyphs import Glyphs, card_name, gib, joined, wrap
-from gpudeck.widgets.lines import Line, spread, width_of
+from gpudeck.widgets.lines import Line, engine_style, spread, width_of
 
 ONE_ROW_WIDTH = 70  # cells that a card needs to be told on a single row
 ROOM_FOR_WORDS = 36  # cells below which figures stand without their words
@@ -30,6 +30,7 @@ class CardView:
     glyphs: Glyphs
     at: float = 0.0  # when it was read, seconds since the epoch
     links: str = ""  # where its NVLinks lead, or its place on the bus
+    colours: Mapping[str, int] = field(default_factory=dict)  # of the engines, by name
     event: BoxEvent | None = None  # what befell it last, where that is still to be told
 
     @property
@@ -238,17 +239,24 @@ def _remarks(card: CardView, room: int) -> Line:
     return ((warning, style), (glyphs.cut(facts.holders(card.reading), rest) if rest > 2 else "", "muted"))
 
 
+def engine_mark(card: CardView, process: GpuProcess) -> Line:
+    """A block in the engine's colour, as the engine list has it."""
+    colour = card.colours.get(process.engine or "")
+    return ((card.glyphs.weights, engine_style(colour)), (" ", "")) if colour is not None else ()
+
+
 def _processes(card: CardView, width: int) -> list[Line]:
     glyphs, processes = card.glyphs, card.reading.processes
     shown = processes if len(processes) <= MOST_PROCESSES else processes[: MOST_PROCESSES - 1]
     rows = []
     for process in shown:
         size = "n/a" if process.memory_bytes is None else f"{gib(process.memory_bytes)} GiB"
-        room = width - len(INDENT) - 2 - len(size) - 2
+        room = width - len(INDENT) - 2 - len(size) - 2 - width_of(engine_mark(card, process))
         who = glyphs.cut(facts.process_in_short(process, glyphs), room)
         left: Line = (
             card.edge,
             (f"{INDENT[1:]}{glyphs.branch} ", "faint"),
+            *engine_mark(card, process),
             (who, "text" if process.engine else "muted"),
         )
         rows.append(spread(left, ((size, "muted"),), width))

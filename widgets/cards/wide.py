@@ -3,7 +3,7 @@
 from gpudeck.services.box.types import GpuProcess
 from gpudeck.services.text import printable
 from gpudeck.widgets.cards import facts
-from gpudeck.widgets.cards.rows import INDENT, MOST_PROCESSES, CardView, meter, warning_of
+from gpudeck.widgets.cards.rows import INDENT, MOST_PROCESSES, CardView, engine_mark, meter, warning_of
 from gpudeck.widgets.glyphs import card_name, gib
 from gpudeck.widgets.lines import Line, width_of
 
@@ -62,7 +62,8 @@ def _holder(card: CardView, process: GpuProcess, width: int) -> Line:
         card.edge,
         (f"{INDENT[1:]}{glyphs.branch} ", "faint"),
         (f"{size:>9}  ", "text"),
-        (f"{glyphs.fit(who, 30)}  ", "text" if process.engine else "muted"),
+        *engine_mark(card, process),
+        (f"{glyphs.fit(who, 30 - width_of(engine_mark(card, process)))}  ", "text" if process.engine else "muted"),
         (f"{process.pid:>8}  {glyphs.fit(printable(process.user or ''), 10)}  ", "muted"),
         (f"{facts.age(process, card.at):>8}  ", "muted"),
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpudeck.services.box.types import GIB, Snapshot
+from gpudeck.services.engine.starts.collisions import used_by_others
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.memory.settings import settings_for
 from gpudeck.services.models.hub_cache import cache_root, is_hub_id, snapshot
@@ -51,7 +52,7 @@ def five_checks(spec: EngineSpec, seen: Snapshot | None, vllm_version: str) -> t
     judgement = None
     if seen is not None and model is not None and spec.placement.gpus:
         around = Surroundings(vllm_version=vllm_version)
-        judgement = judge(seen.box, model, spec, used=_used_by_others(seen, spec.name), around=around)
+        judgement = judge(seen.box, model, spec, used=used_by_others(seen, spec.name), around=around)
     return (
         path,
         _tokenizer(spec, model, environment),
@@ -131,15 +132,3 @@ def _worst(judgement: Judgement, rules: Sequence[str]) -> Finding | None:
 
 def _sentence(found: Finding) -> str:
     return f"{found.message} {found.fix or ''}".rstrip()
-
-
-def _used_by_others(seen: Snapshot, name: str) -> dict[int, int]:
-    """Bytes that others than the engine hold on each card."""
-    return {
-        reading.gpu: max(
-            0,
-            (reading.memory_used_bytes or 0)
-            - sum(process.memory_bytes or 0 for process in reading.processes if process.engine == name),
-        )
-        for reading in seen.readings
-    }

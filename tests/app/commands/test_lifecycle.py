@@ -88,6 +88,23 @@ def test_a_restart_is_refused_where_another_has_the_port(gpudeck: Gpudeck, runne
         assert runner.state("again") == before  # and it still runs
 
 
+def test_a_start_that_would_collide_is_refused_before_anything_is_asked(
+    gpudeck: Gpudeck, runner: Runner, tmp_path: Path
+) -> None:
+    installed(runner, tmp_path, "first")
+    installed(runner, tmp_path, "second")
+    runner.start("first")
+    done = gpudeck("start", "second", "--demo", "--no-wait")
+    assert done.refused
+    assert done.err.startswith("gpudeck: GPU 0 belongs to first, which runs: stop that first, or plan second on other")
+    state = runner.state("second")
+    assert state is not None
+    assert state.since is None
+    assert gpudeck("start", "second", "--demo", "--no-wait", "--force").code == 0
+    runner.stop("first")
+    assert gpudeck("restart", "second", "--demo", "--no-wait").code == 0
+
+
 def test_a_restart_is_not_refused_for_the_engines_own_port(gpudeck: Gpudeck, runner: Runner, tmp_path: Path) -> None:
     port = free_port()
     script = f"exec /usr/bin/python3 -m http.server --bind 127.0.0.1 {port}"
