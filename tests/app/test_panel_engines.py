@@ -86,7 +86,7 @@ async def test_an_engine_that_would_log_every_look_is_left_alone(home: Path, run
         "--load-format dummy"
     )
     shutil.copytree(Path(__file__).parents[1] / "data" / "models" / "llama-3.2-1b", tmp_path / "m")
-    small(tmp_path, "chatty", runner, serves, port)
+    small(tmp_path, "chatty", runner, serves, port=port)
     runner.start("chatty")
     async with panel(demo()) as desk:
         await desk.is_("chatty", "ready")
