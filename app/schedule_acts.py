@@ -1,12 +1,12 @@
 """An engine that is restarted by the clock."""
 
-from gpudeck.app.deck_app import DeckApp
+from gpudeck.app.unit_acts import UnitActs
 from gpudeck.services.engine.types import Runner
 from gpudeck.services.errors import OperatorError
 from gpudeck.widgets.schedule_form import ScheduleForm
 
 
-class ScheduleActs(DeckApp):
+class ScheduleActs(UnitActs):
     def action_schedule(self) -> None:
         engine = self.state.engine
         if engine is None:
@@ -26,4 +26,4 @@ class ScheduleActs(DeckApp):
             except OperatorError as error:
                 self.refuse(str(error))
 
-        self.push_screen(ScheduleForm(name, before, self.glyphs), answered)
+        self.push_screen(ScheduleForm(name, before, self.reload_risk(engine.unit.scope), glyphs=self.glyphs), answered)

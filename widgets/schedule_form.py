@@ -22,9 +22,10 @@ class ScheduleForm(Dialog[str | None]):
     ScheduleForm Input { margin: 0 0 1 0; background: $panel; }
     """
 
-    def __init__(self, name: str, when: str, glyphs: Glyphs | None = None) -> None:
+    def __init__(self, name: str, when: str, risk: str = "", glyphs: Glyphs | None = None) -> None:
+        """`when` is what is set; `risk` says what the reload that this takes can do."""
         super().__init__(f"Restart {printable(name)} by the clock", glyphs)
-        self._when = when
+        self._when, self._risk = when, risk
 
     def compose_body(self) -> ComposeResult:
         yield Static(
@@ -34,6 +35,8 @@ class ScheduleForm(Dialog[str | None]):
             ),
             classes="muted gap",
         )
+        if self._risk:
+            yield Static(Content(printable(self._risk)), classes="gap")
         yield Input(self._when, placeholder="never", compact=True, select_on_focus=False)
 
     def keys(self) -> tuple[tuple[str, str, str], ...]:

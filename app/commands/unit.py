@@ -14,6 +14,7 @@ from gpudeck.app.commands.common import (
     surroundings,
     used_memory,
 )
+from gpudeck.app.commands.schedule import schedule_words
 from gpudeck.services.engine.types import UnitPreview
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.models.read import read_model
@@ -32,11 +33,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     spec, judgement = judged_spec(args)
-    preview = preview_of(args, spec)
+    preview, clock = _preview_and_clock(args, spec)
     if args.explain:
         print(explained(preview))
     else:
         print(difference(preview) if preview.existing and not preview.unchanged else preview.text)
+    if clock:
+        print(f"{spec.name} is {clock}.", file=sys.stderr)
     return 1 if judgement.state is VerdictState.BLOCKED else 0
 
 
@@ -71,10 +74,13 @@ def judged_spec(args: argparse.Namespace) -> tuple[EngineSpec, Judgement]:
     return spec, judge(snapshot.box, model, spec, used=used, around=around)
 
 
-def preview_of(args: argparse.Namespace, spec: EngineSpec) -> UnitPreview:
+def _preview_and_clock(args: argparse.Namespace, spec: EngineSpec) -> tuple[UnitPreview, str]:
+    """The unit, and when the engine is restarted by the clock where it is installed already."""
     runner = runner_for(args)
     try:
-        return runner.preview(spec)
+        there = runner.state(spec.name)
+        schedule = runner.schedule(spec.name) if there is not None else None
+        return runner.preview(spec), schedule_words(schedule) if schedule is not None else ""
     finally:
         runner.close()
 

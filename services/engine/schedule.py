@@ -38,7 +38,10 @@ def restart_units(unit: str, when: str, scope: Scope, systemctl: str) -> Restart
 
     Raises OperatorError for text that no unit can carry.
     """
-    words = [systemctl, *(["--user"] if scope is Scope.USER else []), "--no-block", "try-restart", unit]
+    asked = [systemctl, *(["--user"] if scope is Scope.USER else [])]
+    runs = command([*asked, "is-active", "--quiet", unit])
+    # A restart by the clock is none of the crashes that systemd counts.
+    forget, restart = command([*asked, "reset-failed", unit]), command([*asked, "--no-block", "try-restart", unit])
     head = f"# Written by gpudeck: restarts {unit} by the clock, where it runs.\n"
     mark = f"\n[{SECTION}]\n{_KEY}{unit}\n"
     timer = (
@@ -47,7 +50,7 @@ def restart_units(unit: str, when: str, scope: Scope, systemctl: str) -> Restart
     )
     service = (
         f"{head}\n[Unit]\nDescription=Restart of {unit} by the clock\n\n"
-        f"[Service]\nType=oneshot\nExecStart={command(words)}\n{mark}"
+        f"[Service]\nType=oneshot\nExecCondition={runs}\nExecStart={forget}\nExecStart={restart}\n{mark}"
     )
     return RestartUnits(timer_of(unit), timer, service_of(unit), service)
 

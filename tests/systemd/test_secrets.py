@@ -7,6 +7,7 @@ import pytest
 
 from gpudeck.app.cli import run
 from gpudeck.services.engine.systemd.manager import SystemdRunner
+from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.secrets import Secrets
 from tests.rigs.small_engines import engine, inside_systemd, processes, until
 
@@ -41,6 +42,18 @@ def test_a_key_reaches_the_engine_and_nothing_else(runner: SystemdRunner, tmp_pa
     runner.remove("keyed")
     assert not FILE.exists()
     assert processes("sleep") == []
+
+
+def test_a_unit_that_can_not_be_written_leaves_no_key(runner: SystemdRunner, tmp_path: Path) -> None:
+    spec = engine(tmp_path, "keyed", "exit")
+    folder = Path("/etc/systemd/system")
+    subprocess.run(["mount", "--bind", "-o", "ro", str(folder), str(folder)], check=True)
+    try:
+        with pytest.raises(OperatorError, match="can not be written"):
+            runner.install(spec, secrets=Secrets((("VLLM_API_KEY", "k1"),)))
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+    assert not FILE.exists()
 
 
 def test_install_takes_a_key_from_a_file_and_never_as_an_argument(

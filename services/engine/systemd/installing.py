@@ -71,7 +71,7 @@ class Installing:
         if secrets:
             self._write_secrets(unit, secrets)
         if not preview.unchanged:
-            files.write(Path(preview.path), preview.text)
+            self._write_unit(unit, preview)
         if enable:
             self._orders.enable(unit)
         self._orders.reload()
@@ -102,6 +102,15 @@ class Installing:
         if self._roster.authors.spec(str(files.unit_folder(self._roster.scope) / unit), name) is None:
             raise UnitTakenError(f"{unit} was not written by gpudeck, and reads no key file of gpudeck's.")
         self._write_secrets(unit, secrets)
+
+    def _write_unit(self, unit: str, preview: UnitPreview) -> None:
+        try:
+            files.write(Path(preview.path), preview.text)
+        except OperatorError:
+            if preview.existing is None:
+                # A key without an engine is not left behind.
+                files.delete(files.secrets_file(self._roster.scope, unit))
+            raise
 
     def _write_secrets(self, unit: str, secrets: Secrets) -> None:
         path = files.secrets_file(self._roster.scope, unit)

@@ -15,6 +15,7 @@ def test_both_units() -> None:
     )
     assert "\nOnCalendar=Sun 04:00\n" in made.timer_text
     assert "\nWantedBy=timers.target\n" in made.timer_text
+    assert "\nExecCondition=:/usr/bin/systemctl is-active --quiet vllm-chat.service\n" in made.service_text
     assert "\nExecStart=:/usr/bin/systemctl --no-block try-restart vllm-chat.service\n" in made.service_text
     assert when_of(made.timer_text, "vllm-chat.service") == "Sun 04:00"
 
