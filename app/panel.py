@@ -17,6 +17,7 @@ from gpudeck.app.check_acts import CheckActs
 from gpudeck.app.commands.common import scope_from
 from gpudeck.app.deck_app import INTERVAL_S, PanelSetup
 from gpudeck.app.feeds import LatestSlot
+from gpudeck.app.linger_acts import LingerActs
 from gpudeck.app.log_acts import LogActs
 from gpudeck.app.messages import BoxArrived, HostArrived, LogsArrived
 from gpudeck.app.metrics_acts import MetricsActs
@@ -65,7 +66,7 @@ def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
     )
 
 
-class Panel(MetricsActs, LogActs, ScheduleActs, CheckActs):
+class Panel(MetricsActs, LogActs, ScheduleActs, LingerActs, CheckActs):
     """The application: what all its acts do (PlanActs, EngineActs, LogActs, ChatActs …), fed by the box's sampler."""
 
     TITLE = "gpudeck"

@@ -151,7 +151,8 @@ class LogPane(Vertical):
         self._view.focus()
 
     def _end_search(self) -> None:
-        self.query_one(Input).value = ""
+        for field in self.query(Input):  # none, where the panel is being left and its parts go first
+            field.value = ""
         self.remove_class("-searching")
 
     @on(LogSearchAsked)

@@ -5,8 +5,10 @@ import sys
 from gpudeck.services.errors import OperatorError
 
 
-def confirmed(what: str, *, yes: bool) -> bool:
-    """Say `what` will happen and ask; `yes` answers beforehand.  Without a terminal to ask on, refuses."""
+def confirmed(what: str, *, yes: bool, otherwise: str = "Nothing was changed.") -> bool:
+    """Say `what` will happen and ask; `yes` answers beforehand.  Without a terminal to ask on, refuses.
+
+    `otherwise` is said to a no."""
     print(what)
     if yes:
         return True
@@ -18,5 +20,5 @@ def confirmed(what: str, *, yes: bool) -> bool:
         answer = ""
     if answer.strip().lower() in ("y", "yes"):
         return True
-    print("Nothing was changed.")
+    print(otherwise)
     return False

@@ -1,13 +1,14 @@
 """`gpudeck install …`: write the unit, after saying what that does."""
 
 import argparse
+import sys
 
 from gpudeck.app.commands import unit
 from gpudeck.app.commands.common import runner_for, told_command
 from gpudeck.app.commands.confirm import confirmed
 from gpudeck.app.commands.keys import secrets_from
 from gpudeck.app.commands.reloading import risk_of_reload
-from gpudeck.services.engine.types import Scope
+from gpudeck.services.engine.types import Runner, Scope
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.findings import Severity, VerdictState
 from gpudeck.services.text import printable
@@ -16,6 +17,9 @@ from gpudeck.services.text import printable
 def arguments(parser: argparse.ArgumentParser) -> None:
     unit.arguments(parser)
     parser.add_argument("--enable", action="store_true", help="start it at every boot")
+    parser.add_argument(
+        "--linger", action="store_true", help="at user scope: let your engines go on after you have logged out"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--force", action="store_true", help="install a plan that is blocked, too")
 
@@ -37,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
         preview = runner.preview(spec)
         if preview.unchanged and not args.enable and not secrets:
             print(f"{preview.path} is installed already, line for line.")
+            _offer_linger(args, runner)
             return 0
         if not preview.managed:
             raise OperatorError(
@@ -56,6 +61,21 @@ def run(args: argparse.Namespace) -> int:
             return 1
         runner.install(spec, enable=args.enable, secrets=secrets, shown=preview)
         print(f"Installed.  Start it with: {told_command(args, f'start {spec.name}')}")
+        _offer_linger(args, runner)
     finally:
         runner.close()
     return 0
+
+
+def _offer_linger(args: argparse.Namespace, runner: Runner) -> None:
+    """Say that engines end at the logout, and let them go on where that is wished."""
+    if runner.outlives_login:
+        return
+    told = "Your engines end when you log out, and do not start at boot"
+    if not args.linger and (args.yes or not sys.stdin.isatty()):
+        print(f"{told}: install with --linger lets them go on.")
+        return
+    offer = f"{told}.  Lingering (logind) lets all of your services go on."
+    if args.linger or confirmed(offer, yes=False, otherwise="They end with your login."):
+        runner.let_outlive_login()
+        print("Your engines go on after you have logged out.")

@@ -79,6 +79,13 @@ class EmbeddedRunner:
     def description(self) -> str:
         return f"embedded: {self._reason}"
 
+    @property
+    def outlives_login(self) -> bool:
+        return True
+
+    def let_outlive_login(self) -> None:
+        """Its engines are detached from the beginning."""
+
     def preview(self, spec: EngineSpec) -> UnitPreview:
         files = self._files(spec.name)
         try:

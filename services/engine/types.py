@@ -134,6 +134,15 @@ class Runner(Protocol):
         """One phrase for the header: "systemd (system)", "embedded: no systemd here"."""
         ...
 
+    @property
+    def outlives_login(self) -> bool:
+        """Whether its engines go on when the operator logs out, and start at boot where they are enabled."""
+        ...
+
+    def let_outlive_login(self) -> None:
+        """Have it so from now on, for all of this user's services.  Raises OperatorError where that is refused."""
+        ...
+
     def preview(self, spec: EngineSpec) -> UnitPreview: ...
 
     def install(

@@ -9,7 +9,7 @@ import pytest
 
 from gpudeck.services.engine.choose import open_runner
 from gpudeck.services.engine.systemd import bus as bus_module
-from gpudeck.services.engine.systemd import manager
+from gpudeck.services.engine.systemd import lingering
 from gpudeck.services.engine.systemd.beside import Beside
 from gpudeck.services.engine.systemd.bus import address_of
 from gpudeck.services.engine.systemd.errors import NoBusError
@@ -112,7 +112,7 @@ def test_the_users_bus_restarts(runner: Runner, tmp_path: Path, monkeypatch: pyt
 
 
 def test_engines_that_end_at_logout_are_told(runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manager, "_LINGER", str(tmp_path))
+    monkeypatch.setattr(lingering, "NOTES", str(tmp_path))
     assert runner.description == "systemd (user): engines end when you log out, but for loginctl enable-linger"
 
 

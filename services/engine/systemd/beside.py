@@ -40,6 +40,13 @@ class Beside:
     def description(self) -> str:
         return f"{self.own.description}; {self.system.description}" if self.system.lost else self.own.description
 
+    @property
+    def outlives_login(self) -> bool:
+        return self.own.outlives_login
+
+    def let_outlive_login(self) -> None:
+        self.own.let_outlive_login()
+
     def preview(self, spec: EngineSpec) -> UnitPreview:
         return self.own.preview(spec)
 

@@ -1,9 +1,6 @@
 """The runner that has systemd run the engines."""
 
-import os
-import pwd
 from collections.abc import Callable
-from pathlib import Path
 
 from gi.repository import GLib
 
@@ -12,7 +9,7 @@ from gpudeck.services.engine.drift import Drift
 from gpudeck.services.engine.journal import JournalQuery, Run
 from gpudeck.services.engine.journal_follower import JournalFollower
 from gpudeck.services.engine.starts.in_journal import starts_of
-from gpudeck.services.engine.systemd import files
+from gpudeck.services.engine.systemd import files, lingering
 from gpudeck.services.engine.systemd.bus import Bus
 from gpudeck.services.engine.systemd.connection import CALL_SECONDS, Connection
 from gpudeck.services.engine.systemd.drifting import Drifting
@@ -35,7 +32,6 @@ from gpudeck.services.engine.types import (
 from gpudeck.services.plan.secrets import Secrets
 from gpudeck.services.plan.types import EngineSpec
 
-_LINGER = "/var/lib/systemd/linger"  # where logind keeps note of it, in a file of each user's name
 _ALREADY_SUBSCRIBED = "org.freedesktop.systemd1.AlreadySubscribed"
 
 
@@ -58,9 +54,17 @@ class SystemdRunner:
     def description(self) -> str:
         if self._bus.lost:
             return f"systemd ({self.scope.value}): D-Bus went away, reconnecting"
-        if self.scope is Scope.USER and not _lingers():
+        if not self.outlives_login:
             return "systemd (user): engines end when you log out, but for loginctl enable-linger"
         return f"systemd ({self.scope.value})"
+
+    @property
+    def outlives_login(self) -> bool:
+        return self.scope is not Scope.USER or lingering.lingers()
+
+    def let_outlive_login(self) -> None:
+        if not self.outlives_login:
+            lingering.let_linger()
 
     @property
     def lost(self) -> bool:
@@ -188,8 +192,3 @@ class SystemdRunner:
         facts = self._roster.facts(self._roster.unit(name))
         noted_at = facts["InactiveExitTimestamp"]
         return Run(noted_at / 1e6, bytes(facts["InvocationID"]).hex()) if noted_at else None
-
-
-def _lingers() -> bool:
-    """Whether this user's systemd outlives their logins."""
-    return Path(_LINGER, pwd.getpwuid(os.getuid()).pw_name).exists()
