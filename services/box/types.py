@@ -131,6 +131,8 @@ class Box:
     topology_known: bool = True  # False: the driver does not tell how some cards are joined (WSL, some VMs)
 
     def gpu(self, index: int) -> Gpu | None:
+        if 0 <= index < len(self.gpus) and self.gpus[index].index == index:
+            return self.gpus[index]  # as NVML lists them
         return next((gpu for gpu in self.gpus if gpu.index == index), None)
 
     def link(self, a: int, b: int) -> str:

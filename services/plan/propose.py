@@ -13,6 +13,7 @@ from gpudeck.services.plan.proposals.objective import Objective
 from gpudeck.services.plan.proposals.weighing import Candidate, Shape, candidates
 from gpudeck.services.plan.proposals.why import why
 from gpudeck.services.plan.types import EngineSpec, Placement
+from gpudeck.services.rules.architecture import PP_MIXED
 from gpudeck.services.rules.judge import judge
 from gpudeck.services.rules.rule import Rule
 from gpudeck.services.rules.surroundings import Surroundings
@@ -84,6 +85,8 @@ def _judged(
             continue
         tries[family] += 1
         judgement = judge(box, model, candidate.spec, used=used, around=around)
+        if hopeless(candidate.spec.placement, judgement):
+            tries[family] = _TRIES
         if judgement.state is not VerdictState.BLOCKED:
             shortened = candidate.spec.options.max_model_len != length
             told = why(box, model, candidate.spec, judgement.memory, shortened=shortened)
@@ -93,6 +96,12 @@ def _judged(
             break
     rest = [proposal for family, proposal in caution.items() if family not in ready]
     return (*ready.values(), *rest)[:_MOST]
+
+
+def hopeless(placement: Placement, judgement: Judgement) -> bool:
+    """Whether no order of these cards in this shape can be ready: one pipeline of several capabilities stays one."""
+    rules = {finding.rule for finding in judgement.findings}
+    return judgement.state is VerdictState.CAUTION and placement.replicas == 1 and PP_MIXED.id in rules
 
 
 def usable_cards(

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gpudeck.services.box.types import Box, ComputeCapability, Gpu
 
@@ -42,9 +43,14 @@ class CardSpeed:
 
 
 def card_speed(gpu: Gpu) -> CardSpeed:
-    bandwidth, compute = next(speed for least, speed in _BY_CAPABILITY if gpu.compute_capability >= least)
+    bandwidth, compute = _assumed(gpu.compute_capability)
     told = gpu.memory_bandwidth_gbs
     return CardSpeed((told or bandwidth) * 1e9 * _REACHED, compute * 1e12 * _COMPUTE_REACHED, assumed=not told)
+
+
+@lru_cache(maxsize=64)
+def _assumed(capability: ComputeCapability) -> tuple[float, float]:
+    return next(speed for least, speed in _BY_CAPABILITY if capability >= least)
 
 
 def slot(gpu: Gpu) -> float:

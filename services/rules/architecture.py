@@ -150,12 +150,24 @@ def check_cards(plan: Plan) -> Iterator[Finding]:
                 _separate(alike),
                 regrouped(plan, place, alike) if alike is not None and len(alike) == len(stage) else None,
             )
-    if not mixed and len({gpu.compute_capability for gpu in plan.gpus}) > 1:
+    pipeline = None if mixed else _mixed_pipeline(plan)
+    if pipeline is not None:
         yield PP_MIXED.finding(
-            f"The stages mix {_with_capability(list(plan.gpus))}: kernels and dtype are chosen by the first card for "
+            f"The stages mix {_with_capability(list(pipeline))}: kernels and dtype are chosen by the first card for "
             "all, and the slowest stage sets the pace."
         )
     yield from _first_card(plan)
+
+
+def _mixed_pipeline(plan: Plan) -> tuple[Gpu, ...] | None:
+    """The cards of the first copy whose stages are of several capabilities; copies do not wait for each other."""
+    stages = plan.spec.placement.stages
+    for first in range(0, len(stages), max(plan.stages, 1)):
+        copy = stages[first : first + max(plan.stages, 1)]
+        gpus = tuple(gpu for stage in copy for gpu in plan.stage_gpus(stage))
+        if len({gpu.compute_capability for gpu in gpus}) > 1:
+            return gpus
+    return None
 
 
 def check(judged: ModelPlan) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gpudeck.services.box.types import Box
-from gpudeck.services.memory.balance import Aim, Costs, balanced_partition
+from gpudeck.services.memory.balance import Aim, balanced_partition
 from gpudeck.services.memory.plan import MemoryDetail, memory_detail
 from gpudeck.services.memory.settings import AUTO_LENGTH
 from gpudeck.services.models.types import ModelFacts
@@ -60,7 +60,6 @@ class Weigher:
     ) -> None:
         self._cards, self._box, self._model, self._spec = cards, cards.box, model, spec
         self._objective, self._version = objective, vllm_version
-        self._costs: Costs = {}
         self._known: dict[tuple[Composition, int], tuple[EngineSpec, MemoryDetail]] = {}
 
     def weigh(self, placement: Placement) -> Candidate:
@@ -99,7 +98,7 @@ class Weigher:
     def _partition(self, spec: EngineSpec) -> tuple[int, ...] | None:
         if spec.placement.pipeline_parallel_size < 2:
             return None
-        return _partition(self._box, self._model, spec, self._objective, self._version, self._costs)
+        return _partition(self._box, self._model, spec, self._objective, self._version)
 
     def _shortened(self, spec: EngineSpec, detail: MemoryDetail) -> tuple[EngineSpec, MemoryDetail]:
         """With the longest context that fits, where none is asked for and the model's own does not fit."""
@@ -124,7 +123,6 @@ def _partition(
     spec: EngineSpec,
     objective: Objective,
     vllm_version: str | None,
-    costs: Costs,
 ) -> tuple[int, ...] | None:
     """The layers of each stage for the most speed where one stream is to be fast, else for the most KV cache."""
     aim = Aim.SPEED if objective is Objective.LATENCY else Aim.CACHE
@@ -133,7 +131,7 @@ def _partition(
     for stage in range(stages):
         gpus = [box.gpu(card) for cards in spec.placement.stages[stage::stages] for card in cards]
         paces.append(min((card_speed(gpu).bandwidth for gpu in gpus if gpu is not None), default=1.0))
-    return balanced_partition(box, model, spec, aim=aim, bandwidths=paces, vllm_version=vllm_version, costs=costs)
+    return balanced_partition(box, model, spec, aim=aim, bandwidths=paces, vllm_version=vllm_version)
 
 
 def candidates(

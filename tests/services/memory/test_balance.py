@@ -38,23 +38,32 @@ def test_no_partition_has_more_cache(name: str, cards: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("name", ["llama-3.1-8b", "deepseek-v2-lite", "gemma-3-12b-text"])
-@pytest.mark.parametrize("cards", [(1, 0), (0, 2), (1, 2, 0), (3, 2, 1)])
-def test_no_partition_that_holds_a_request_reads_its_weights_faster(name: str, cards: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("length", [4096, 100_000])
+@pytest.mark.parametrize("cards", [(1, 0), (0, 2), (1, 2, 0), (3, 2, 1), (0, 3)])
+def test_no_partition_that_holds_a_request_reads_its_weights_faster(
+    name: str, cards: tuple[int, ...], length: int
+) -> None:
     facts = model(name)
     bandwidths = [{0: 1008.0, 1: 1555.0, 2: 3350.0, 3: 864.0}[card] for card in cards]
     stages = tuple((card,) for card in cards)
+    asked = min(length, facts.max_position_embeddings or length)
 
     def seconds(partition: tuple[int, ...]) -> float:
         """From the weights of the memory model itself; what the end stages hold besides is the same for all."""
-        detail = memory_detail(UNEVEN, facts, spec(*stages, partition=partition), {})
+        detail = memory_detail(UNEVEN, facts, spec(*stages, partition=partition, max_model_len=asked), {})
         if detail.blocks < detail.needed:
             return float("inf")
         return sum(rank.weights / bandwidth for rank, bandwidth in zip(detail.ranks, bandwidths, strict=True))
 
     least = min(seconds(partition) for partition in partitions(facts.layers, len(cards)))
-    found = balanced_partition(UNEVEN, facts, spec(*stages), aim=Aim.SPEED, bandwidths=bandwidths)
-    assert found is not None
-    assert seconds(found) == pytest.approx(least, rel=1e-6)
+    engine = spec(*stages, max_model_len=asked)
+    found = balanced_partition(UNEVEN, facts, engine, aim=Aim.SPEED, bandwidths=bandwidths)
+    if least == float("inf"):
+        return  # no partition holds a request: then the one with the most cache is taken, as above
+    if found is None:  # vLLM's own split is not worth changing
+        assert seconds(default_partition(facts.layers, len(cards))) < 1.03 * least
+    else:
+        assert seconds(found) == pytest.approx(least, rel=1e-6)
 
 
 def test_equal_cards_keep_the_split_of_vllm() -> None:

@@ -40,6 +40,14 @@ def test_two_cards(cards: tuple[Gpu, Gpu], in_tp: dict[str, str], in_pp: dict[st
         assert {rule: severity for rule, severity in found.items() if rule in of_mixing} == expected
 
 
+def test_copies_do_not_wait_for_each_other() -> None:
+    """Copies on cards of two capabilities are no pipeline; a pipeline within one of the copies is."""
+    box = Box((a100(0), rtx4090(1), a100(2), rtx4090(3)))
+    assert STAGES not in rules(judged(box, spec((0,), (1,), replicas=2), SMALL))
+    assert STAGES not in rules(judged(box, spec((0,), (2,), (1,), (3,), replicas=2), SMALL))
+    assert STAGES in rules(judged(box, spec((0,), (2,), (0,), (1,), replicas=2), SMALL))
+
+
 @pytest.mark.parametrize("engine", [TP, PP])
 def test_nvidia_beside_another_makers_cards_is_only_told(engine: EngineSpec) -> None:
     other = Accelerator("0000:c1:00.0", "AMD", "Instinct MI210")
