@@ -50,10 +50,10 @@ async def test_a_failed_start_is_mended_with_one_key(
         await desk.is_("chat", "failed")
         await desk.press("3")  # on a narrow screen the start turned to the log
         await desk.sees("has no room for one")
-        await desk.sees("--max-model-len 39856")
+        await desk.sees("--max-model-len 39456")
         await desk.press("f")
         await desk.hears("It stands on the board")
-        await desk.until(lambda: desk.panel.state.draft.options.max_model_len == 39856, "the mended plan")
+        await desk.until(lambda: desk.panel.state.draft.options.max_model_len == 39456, "the mended plan")
         assert desk.panel.state.draft.name == "chat"
         # The unit is as it was until the operator starts the plan.
         state = runner.state("chat")
