@@ -20,6 +20,7 @@ from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.text import printable
 
 _PROMPT_S = 300.0  # a prompt that takes longer has failed
+_STAGGER_S = 0.1
 _WORK_S = 2.0  # a driver's utilisation is that of up to a second, and a quick engine answers in less
 _SHORTEST = 0.05  # of the long prompt's length, halved until it fits
 
@@ -155,13 +156,20 @@ async def _heard(client: VllmClient, model: str, prompt: Canned) -> Heard:
 async def _keep_busy(client: VllmClient, model: ServedModel, copies: int) -> None:
     """Work that lasts long enough to be read from the cards.
 
-    Each copy has some at every time: requests that come one by one may all go to the first.
+    Each copy has some at every time: requests that come one by one may all go to the first, and those that come
+    together end together.
     """
     end = time.monotonic() + _WORK_S
-    while time.monotonic() < end:
-        answers = await asyncio.gather(*(_asked(client, model, SHORT) for _ in range(2 * copies)))
-        if not any(heard for _, heard in answers):
-            return
+    streams = 3 * copies
+
+    async def one_after_the_other(stream: int) -> None:
+        await asyncio.sleep(_STAGGER_S * stream / streams)
+        while time.monotonic() < end:
+            _, heard = await _asked(client, model, SHORT)
+            if heard is None:
+                return
+
+    await asyncio.gather(*map(one_after_the_other, range(streams)))
 
 
 def _stream_items(heard: list[Heard]) -> tuple[Item, ...]:
