@@ -40,6 +40,7 @@ class PanelSetup:
     reopen: bool = False  # whether a runner that can not be had at first may be had later
     host: bool = False  # whether the box is the machine itself, whose own figures belong beside its cards
     ascii_only: bool = False
+    box_words: tuple[str, ...] = ()  # what names this box and scope to a command: ("--demo=mixed",)
 
 
 # How long a notice stands: long enough to be read twice, and what asks for an act longer than what only tells.

@@ -1,7 +1,7 @@
 """What arrives at the panel from its feeds and desks.  What a person does arrives as gpudeck.widgets.messages."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
@@ -20,6 +20,7 @@ from gpudeck.services.vllm.answer import Answer
 
 if TYPE_CHECKING:
     from gpudeck.services.adoption.on_runner import Reviewed  # more than the first frame needs
+    from gpudeck.services.bench.types import Result
 
 
 class BoxArrived(Message):
@@ -222,4 +223,30 @@ class VllmAnswered(Message):
     def __init__(self, spec: EngineSpec, answer: Answer) -> None:
         self.spec = spec
         self.answer = answer
+        super().__init__()
+
+
+class BenchStepped(Message):
+    """How far a measured run is, as `gpudeck bench --events` tells it."""
+
+    def __init__(self, step: Mapping[str, Any]) -> None:
+        self.step = step
+        super().__init__()
+
+
+class BenchEnded(Message):
+    """A measured run is over: `kept` is its file, "" with a `failure` in a sentence."""
+
+    def __init__(self, kept: str, failure: str) -> None:
+        self.kept = kept
+        self.failure = failure
+        super().__init__()
+
+
+class ResultsArrived(Message):
+    """Every result that is kept, oldest first, and a sentence for each file that is none."""
+
+    def __init__(self, results: "tuple[Result, ...]", troubles: tuple[str, ...]) -> None:
+        self.results = results
+        self.troubles = troubles
         super().__init__()

@@ -13,7 +13,7 @@ from textual import on
 from textual.binding import BindingType
 
 from gpudeck.app import box_news, keymap, places, themes
-from gpudeck.app.check_acts import CheckActs
+from gpudeck.app.bench_acts import BenchActs
 from gpudeck.app.commands.common import scope_from
 from gpudeck.app.deck_app import INTERVAL_S, PanelSetup
 from gpudeck.app.feeds import LatestSlot
@@ -63,10 +63,17 @@ def setup_from(args: argparse.Namespace, *, ascii_only: bool) -> PanelSetup:
         reopen=not args.box_file,
         host=not demo and not args.box_file,
         ascii_only=ascii_only,
+        box_words=_box_words(args),
     )
 
 
-class Panel(MetricsActs, LogActs, ScheduleActs, LingerActs, CheckActs):
+def _box_words(args: argparse.Namespace) -> tuple[str, ...]:
+    """What another gpudeck is given to see the same box and engines."""
+    named = (("--demo", args.demo), ("--box", args.box_file), ("--scope", args.scope))
+    return tuple(f"{option}={value}" for option, value in named if value)
+
+
+class Panel(MetricsActs, LogActs, ScheduleActs, LingerActs, BenchActs):
     """The application: what all its acts do (PlanActs, EngineActs, LogActs, ChatActs …), fed by the box's sampler."""
 
     TITLE = "gpudeck"
@@ -108,6 +115,7 @@ class Panel(MetricsActs, LogActs, ScheduleActs, LingerActs, CheckActs):
         self._sampler.stop()
         self._host_sampler.stop()
         self.ask_desk.cancel()
+        self.bench_desk.stop()
         self.engine_desk.close()
 
     @on(LogsArrived)

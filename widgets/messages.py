@@ -229,3 +229,19 @@ class CurlAsked(Message):
     def __init__(self, line: str) -> None:
         super().__init__()
         self.line = line
+
+
+class BenchAsked(Message):
+    """The operator wants engines measured; `words` are those of `gpudeck bench`."""
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        super().__init__()
+        self.words = words
+
+
+class BenchStopAsked(Message):
+    """The run that is under way is no longer wanted; what has come is."""
+
+
+class ExportAsked(Message):
+    """The operator wants what was measured as files."""

@@ -75,6 +75,7 @@ def _applies(action: str, state: DeckState | None, *, at_engines: bool) -> bool:
         "schedule": False,  # on the help page alone: it is seldom wanted
         "pane('chat')": engine is not None,
         "check": engine is not None and engine.ready and at_engines,
+        "bench": engine is not None and engine.ready and at_engines,
         "step_out": True,
     }.get(action, False)
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import textwrap
 from collections.abc import Sequence
 
 from gpudeck.services.bench.compare import Group, groups, strengths
@@ -27,6 +28,7 @@ COLUMNS = (
 _DECISIVE = ("load", "first token p50", "first token p99", "tokens/s", "tokens/s of one", "tokens/J", "limits")
 DIFFERENT = "The tables below are of different workloads or models: figures of one say nothing beside those of another."
 _BAR = 30  # cells
+_WIDTH = 100  # columns of a sentence
 
 
 def level_row(result: Result, level: Level) -> tuple[str, ...]:
@@ -62,17 +64,25 @@ def result_lines(result: Result) -> list[str]:
     for level in result.levels:
         cards = "; ".join(_card_words(level, place) for place in range(len(level.cards)))
         if cards:
-            lines.append(f"  {level_words(result, level)}: {cards}")
-        lines += [f"  {count} failed: {printable(why)}" for why, count in level.errors.items()]
+            lines += _wrapped(f"{level_words(result, level)}: {cards}")
+        for why, count in level.errors.items():
+            lines += _wrapped(f"{count} failed: {printable(why)}")
     limits = result.limits
-    lines.append(f"  Limits: first token {duration(limits.first_token)} in the middle, {duration(limits.p99)} at p99.")
+    lines += _wrapped(
+        f"Limits: first token {duration(limits.first_token)} in the middle, {duration(limits.p99)} at p99."
+    )
     balance = balance_of(result)
     if balance is not None:
-        lines.append(f"  {balance.sentence()}")
-    lines += [f"  {printable(note)}" for note in result.notes]
+        lines += _wrapped(balance.sentence())
+    for note in result.notes:
+        lines += _wrapped(printable(note))
     if result.partial:
-        lines.append("  It was cancelled: what had come by then is kept.")
+        lines += _wrapped("It was cancelled: what had come by then is kept.")
     return lines
+
+
+def _wrapped(sentence: str) -> list[str]:
+    return textwrap.wrap(sentence, _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
 
 
 def figures(result: Result) -> list[tuple[str, ...]]:
