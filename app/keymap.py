@@ -31,7 +31,7 @@ BINDINGS: list[BindingType] = [
     ),
     Binding("o", "pane('log')", "Log", show=False, id="deck.log"),
     Binding("c", "pane('chat')", "Chat", id="deck.chat"),
-    Binding("T", "check", "Check the engine", show=False, id="deck.check"),
+    Binding("C", "check", "Check the engine", show=False, id="deck.check"),
     Binding("M", "bench", "Measure", show=False, id="deck.bench"),
     Binding("escape", "step_out", "Leave the field", id="deck.out"),
     Binding("ctrl+l", "redraw", "Draw the screen anew", show=False, id="deck.redraw"),

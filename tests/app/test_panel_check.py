@@ -26,7 +26,7 @@ async def test_the_list_and_the_whole_road(home: Path, chat: str, size: tuple[in
     async with panel(demo(), size) as desk:
         await desk.press("3")
         await desk.is_(chat, "ready")
-        await desk.press("T")
+        await desk.press("C")
         await desk.sees("Check chat")
         await desk.sees("All of it holds.")
         await desk.sees("By hand: curl -sS")
@@ -50,7 +50,7 @@ async def test_a_walk_that_can_not_be_gone_leaves_the_engine_running(home: Path,
     async with panel(demo()) as desk:
         await desk.press("3")
         await desk.is_(chat, "ready")
-        await desk.press("T")
+        await desk.press("C")
         await desk.sees("All of it holds.")
         unit = desk.panel.state.engines[chat].unit
         assert unit.spec is not None
@@ -64,5 +64,5 @@ async def test_a_walk_that_can_not_be_gone_leaves_the_engine_running(home: Path,
 
 async def test_without_a_ready_engine_it_says_why(home: Path) -> None:
     async with panel(demo()) as desk:
-        await desk.press("3", "T")
+        await desk.press("3", "C")
         await desk.hears("There is no engine to talk to")
