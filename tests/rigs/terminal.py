@@ -3,9 +3,11 @@
 The program sees what it would see over SSH; the test sees what an operator would see.
 """
 
+import base64
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -30,6 +32,9 @@ KEYS = {
     "left": "\x1b[D",
 }
 
+
+_HANDS_OVER = b"\x1b]52;c;"  # what follows is for the clipboard (OSC 52)
+_CLIPBOARD = re.compile(re.escape(_HANDS_OVER) + rb"([A-Za-z0-9+/=]*)\x07")
 
 _POLL_S = 0.02
 _QUIET_S = 0.12  # several frames of the panel
@@ -63,6 +68,8 @@ class Terminal:
         self._stream = pyte.ByteStream(self._screen)
         self._lock = threading.Lock()
         self.bytes_drawn = 0
+        self.clipboard = ""  # what was handed to it last (OSC 52)
+        self._heard = b""
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **(env or {})}
@@ -92,8 +99,18 @@ class Terminal:
             if not data:
                 return
             with self._lock:
+                self._look_for_clipboard(data)
                 self.bytes_drawn += len(data)
                 self._stream.feed(data)
+
+    def _look_for_clipboard(self, data: bytes) -> None:
+        heard = self._heard + data
+        end = 0
+        for found in _CLIPBOARD.finditer(heard):
+            self.clipboard, end = base64.b64decode(found[1]).decode(), found.end()
+        # One that has begun and is not whole yet.
+        begun = heard.rfind(_HANDS_OVER, end)
+        self._heard = heard[begun:] if begun >= 0 else heard[end:][-len(_HANDS_OVER) :]
 
     # -- what the operator sees
 
