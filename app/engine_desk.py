@@ -68,12 +68,14 @@ class EngineDesk:
         """Why no runner can be had now; None where there is one."""
         try:
             runner = self._open_runner()
+            # First, since what it then tells of engines makes the panel ask it for their logs.
+            self._runner = runner
             runner.watch(self._changed)
         except OperatorError as error:
+            self._runner = None
             return str(error)
         if self._closed.is_set():
             runner.close()
-        self._runner = runner
         self._refresh(runner)
         return None
 
