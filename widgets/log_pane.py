@@ -151,8 +151,7 @@ class LogPane(Vertical):
         self._view.focus()
 
     def _end_search(self) -> None:
-        for field in self.query(Input):  # none, where the panel is being left and its parts go first
-            field.value = ""
+        self.query_one(Input).value = ""
         self.remove_class("-searching")
 
     @on(LogSearchAsked)

@@ -12,8 +12,8 @@ from gpudeck.services.plan.command import argv, environment
 from gpudeck.services.plan.secrets import secrets_of
 
 _SECRET = re.compile(
-    r"(?:--(?:api[-_]k|hf[-_]t)[a-z-_]*[ =]|(?:API_?KEYS?|ACCESS_KEY|TOKEN|SECRET|SECRET_KEY|PASSWORD)=)"
-    r"""["'\s]*([^\s"']+)""",
+    r"(?:--(?:api[-_]k|hf[-_]t)[a-z-_]*[ =]\s*|(?:API_?KEYS?|ACCESS_KEY|TOKEN|SECRET|SECRET_KEY|PASSWORD)=)"
+    r"""("[^"\n]*"|'[^'\n]*'|[^\s"']+)""",
     re.IGNORECASE,
 )
 _ENV = "/usr/bin/env"  # finds on the unit's PATH what the hand-written one left to a shell

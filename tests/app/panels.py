@@ -1,6 +1,7 @@
 """The real panel under Textual's Pilot: what an operator presses, and what stands on the screen."""
 
 import argparse
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -124,6 +125,11 @@ async def panel(setup: PanelSetup, size: tuple[int, int] = WIDE) -> AsyncIterato
         await desk.until(lambda: app.state.runner != "looking for systemd", "runner")
         await desk.until(lambda: app.state.snapshot or app.state.trouble, "box")
         yield desk
+        # Left as an operator leaves it: a run_test() that just ends takes the widgets from under what is still told.
+        app.exit()
+        end = time.monotonic() + 20
+        while app.is_running and time.monotonic() < end:
+            await asyncio.sleep(0.01)
 
 
 def demo(box: str = "mixed") -> PanelSetup:

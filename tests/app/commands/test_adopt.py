@@ -36,3 +36,24 @@ def test_what_is_no_unit_of_vllm_is_one_sentence(tmp_path: Path) -> None:
         run(["adopt", str(tmp_path / "web.service")])
     with pytest.raises(OperatorError, match="There is no unit"):
         run(["adopt", str(tmp_path / "none.service")])
+
+
+def test_keys_of_a_hand_written_unit_move_to_a_file_and_are_never_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "vllm-keyed.service").write_text(
+        "[Service]\nEnvironment=CUDA_VISIBLE_DEVICES=0 HF_TOKEN=hf_hush S3_SECRET_ACCESS_KEY='s3 hush'\n"
+        "ExecStart=/opt/vllm/bin/vllm serve /m --api_key=k-hush --host 0.0.0.0\n"
+    )
+    path = str(tmp_path / "vllm-keyed.service")
+    assert run(["adopt", path, "--demo"]) == 0
+    told = capsys.readouterr().out
+    assert run(["adopt", path, "--demo", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    for secret in ("hf_hush", "k-hush", "s3 hush", "hush"):
+        assert secret not in told
+        assert secret not in json.dumps(document)
+    assert "+EnvironmentFile=-/etc/gpudeck/vllm-keyed.env" in told
+    written = [line for line in told.splitlines() if line.startswith("+")]
+    assert not [line for line in written if "api" in line or "HF_TOKEN" in line or "S3_" in line]
+    assert "HF_TOKEN and S3_SECRET_ACCESS_KEY and VLLM_API_KEY would go into /etc/gpudeck/vllm-keyed.env" in told
