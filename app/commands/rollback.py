@@ -1,9 +1,11 @@
 """`gpudeck rollback NAME`: back to the last plan of an engine that reached ready."""
 
 import argparse
+from dataclasses import replace
 
 from gpudeck.app import places
 from gpudeck.app.commands import unit
+from gpudeck.app.commands.colliding import refuse_collision
 from gpudeck.app.commands.common import known_engine, runner_for
 from gpudeck.app.commands.confirm import confirmed
 from gpudeck.app.commands.reloading import risk_of_reload
@@ -19,6 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the engine")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--no-wait", action="store_true", help="return once the process runs")
+    parser.add_argument("--force", action="store_true", help="also where it collides with engines that run")
     add_drain(parser)
 
 
@@ -38,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
             return 1
         if taken := port_trouble(spec, state):
             raise OperatorError(taken)
+        refuse_collision(args, runner, replace(state, spec=spec))
         see_requests_off(args, state)
         runner.install(spec, shown=preview)
         (runner.restart if state.runs else runner.start)(state.name)

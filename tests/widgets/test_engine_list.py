@@ -133,3 +133,38 @@ def test_each_state_has_a_sign_of_its_own_kind() -> None:
         for state in ("ready", "starting", "stopped", "failed", "restarting")
     }
     assert len(set(signs.values())) == 5
+
+
+def _text(view: EngineView, *, chosen: bool = False, width: int = 100) -> str:
+    rows = engine_rows(view, Glyphs.unicode(), width, 8, chosen=chosen)
+    assert all(sum(cell_len(text) for text, _ in row) <= width for row in rows)
+    return "\n".join("".join(text for text, _ in row) for row in rows)
+
+
+def test_a_start_that_stands_still_lists_what_to_check_each_with_its_sign() -> None:
+    checks = ((True, "model path: it is there."), (False, "memory: too little."), (None, "max-num-seqs: 256"))
+    told = _text(replace(_CODER, still="nothing has moved for 3 min", checks=checks))
+    assert "nothing has moved for 3 min: what to check" in told
+    assert "● model path: it is there." in told
+    assert "✗ memory: too little." in told
+    assert "? max-num-seqs: 256" in told
+
+
+def test_how_long_a_start_took_is_told_of_the_chosen_engine() -> None:
+    view = replace(_GEMMA, took="ready in 46 s: loading weights 31 s")
+    assert "ready in 46 s" in _text(view, chosen=True)
+    assert "ready in 46 s" not in _text(view)
+
+
+@pytest.mark.parametrize("width", [100, 40])
+def test_what_is_to_be_said_of_a_unit_stands_with_the_key_that_shows_it(width: int) -> None:
+    told = _text(replace(_GEMMA, notes=("edited by hand", "runs an older command", "\x1b[2Jodd")), width=width)
+    assert "▲ edited by hand" in told
+    assert told.rstrip().endswith("  u")
+    assert "\x1b" not in told
+
+
+def test_an_engine_among_several_has_a_block_in_its_colour() -> None:
+    rows = engine_rows(replace(_GEMMA, colour=6), Glyphs.unicode(), 100, 8)
+    assert ("█", "engine-1") in rows[0]
+    assert not any("engine-" in style for row in engine_rows(_GEMMA, Glyphs.unicode(), 100, 8) for _, style in row)
