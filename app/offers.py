@@ -46,8 +46,8 @@ def offer_view(offer: Offer, glyphs: Glyphs) -> ProposalView:
     states = [judgement.state for _, judgement in offer.engines]
     placements = [spec.placement for spec, _ in offer.engines]
     memories = [judgement.memory for _, judgement in offer.engines if judgement.memory is not None]
-    tokens = sum(memory.kv_cache_tokens for memory in memories)
-    at_once = sum(memory.max_concurrency for memory in memories)
+    tokens = sum(memory.total_tokens for memory in memories)
+    at_once = sum(memory.total_concurrency for memory in memories)
     length = min((memory.max_model_len for memory in memories), default=0)
     return ProposalView(
         state=next(state for state in _WORST_FIRST if state in states),

@@ -22,9 +22,15 @@ def verdict_words(judgement: Judgement, glyphs: Glyphs) -> tuple[str, str]:
 
 
 def memory_words(memory: MemoryPlan, glyphs: Glyphs) -> str:
-    """`KV cache 62,400 tokens · 3.8 × 16,384`: how much context fits, and how many whole ones at once."""
-    at_once = f"{memory.max_concurrency:.1f} {glyphs.times} {memory.max_model_len:,}"
-    return joined((f"KV cache {memory.kv_cache_tokens:,} tokens", at_once), glyphs.dot)
+    """`KV cache 62,400 tokens · 3.8 × 16,384`: how much context fits, and how many whole ones at once.
+
+    Of copies what one has (the least) and what all have: `KV cache 62,400 tokens a copy, 124,800 in 2 · 7.6 × 16,384`.
+    """
+    at_once = f"{memory.total_concurrency:.1f} {glyphs.times} {memory.max_model_len:,}"
+    tokens = f"KV cache {memory.kv_cache_tokens:,} tokens"
+    if memory.copies:
+        tokens += f" a copy, {memory.total_tokens:,} in {len(memory.copies)}"
+    return joined((tokens, at_once), glyphs.dot)
 
 
 def counted(judgement: Judgement) -> str:

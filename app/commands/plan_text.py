@@ -69,7 +69,7 @@ def _short_lines(box: Box, model: ModelFacts, proposals: Sequence[Proposal], *, 
 def _figures(box: Box, model: ModelFacts, spec: EngineSpec, judgement: Judgement) -> tuple[str, ...]:
     memory = judgement.memory
     estimate = None if memory is None else decode_estimate(box, model, spec, memory)
-    requests = memory.max_concurrency * spec.placement.replicas if memory is not None else 0.0
+    requests = memory.total_concurrency if memory is not None else 0.0
     return (
         judgement.state.value,
         _shape(spec.placement),
@@ -106,8 +106,14 @@ def _placement_lines(box: Box, model: ModelFacts, spec: EngineSpec, judgement: J
         lines += _memory_lines(box, memory)
         lines.append(
             f"  KV cache for {memory.kv_cache_tokens:,} tokens: {memory.max_concurrency:.1f} requests of "
-            f"{memory.max_model_len:,} tokens at once"
+            f"{memory.max_model_len:,} tokens at once{', in each copy' if memory.copies else ''}"
         )
+        if memory.copies:
+            each = "" if len(set(memory.copies)) == 1 else f" ({' + '.join(f'{copy:,}' for copy in memory.copies)})"
+            lines.append(
+                f"    in all {len(memory.copies)} copies {memory.total_tokens:,} tokens{each}, "
+                f"{memory.total_concurrency:.1f} requests"
+            )
         estimate = decode_estimate(box, model, spec, memory)
         if estimate is not None:
             lines.append(

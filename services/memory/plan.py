@@ -27,6 +27,7 @@ class RankMemory:
     """One rank's memory before the ranks agree on a number of blocks; bytes."""
 
     gpu: Gpu
+    copy: int  # of several copies, from 0
     stage: int
     weights: int
     overhead: Overhead
@@ -71,7 +72,8 @@ class MemoryDetail:
     ranks: tuple[RankMemory, ...]
     settings: Settings
     groups: tuple[CacheGroup, ...]
-    blocks: int  # the least over the ranks, which all take
+    blocks: int  # the least over the ranks, which all of a copy take; of several copies the least
+    copy_blocks: tuple[int, ...]  # of each copy: they share no cache (only elastic expert parallelism evens it out)
     needed: int  # blocks that one request of max_model_len takes
     token_bytes: int  # in one layer on one rank
     longest: int  # the largest length that fits, up to the model's own
@@ -98,7 +100,8 @@ def memory_detail(
     groups = cache_groups(model)
     token_bytes = layer_token_bytes(model, settings, placement.tensor_parallel_size)
     ranks = _ranks(box, model, spec, settings, groups, token_bytes, used)
-    blocks = min((rank.blocks(settings) for rank in ranks if rank.block_bytes > 0), default=0)
+    copy_blocks = _copy_blocks(ranks, settings, max(placement.replicas, 1))
+    blocks = min(copy_blocks)
     in_flight = settings.max_num_batched_tokens * settings.concurrent_batches
     later = settings.max_num_batched_tokens * settings.later_batches
     limit = model.max_position_embeddings or max(settings.max_model_len, 1)
@@ -108,10 +111,13 @@ def memory_detail(
     windows = later != in_flight and any(group.window is not None for group in groups)
     concurrency = blocks / needed if needed else 0.0
     plan = MemoryPlan(
-        per_gpu=tuple(_on_card(rank, blocks) for rank in ranks),
+        per_gpu=tuple(_on_card(rank, copy_blocks[rank.copy]) for rank in ranks),
         kv_cache_tokens=int(concurrency * length),
         max_concurrency=concurrency,
         max_model_len=length,
+        copies=tuple(int(each / needed * length) if needed else 0 for each in copy_blocks)
+        if len(copy_blocks) > 1
+        else (),
     )
     return MemoryDetail(
         plan,
@@ -119,12 +125,25 @@ def memory_detail(
         settings,
         groups,
         blocks,
+        copy_blocks,
         needed,
         token_bytes,
         longest,
         needed_later=blocks_needed(groups, length, later, settings.block_size) if windows else needed,
         longest_later=longest_request(groups, blocks, later, settings.block_size, limit) if windows else longest,
     )
+
+
+def _copy_blocks(ranks: tuple[RankMemory, ...], settings: Settings, copies: int) -> tuple[int, ...]:
+    """The blocks of each copy, which all its ranks take."""
+    least: dict[int, int] = {}
+    for rank in ranks:
+        if rank.block_bytes > 0:
+            blocks = rank.blocks(settings)
+            least[rank.copy] = min(least.get(rank.copy, blocks), blocks)
+    # Stages beyond the last whole copy are no copy of their own; the rules refuse them.
+    count = max(copies, max((rank.copy for rank in ranks), default=0) + 1)
+    return tuple(least.get(copy, 0) for copy in range(count))
 
 
 def stage_shares(spec: EngineSpec, layers: int) -> tuple[StageShare, ...]:
@@ -169,6 +188,7 @@ def _ranks(
             ranks.append(
                 RankMemory(
                     gpu=gpu,
+                    copy=place // len(shares),
                     stage=stage,
                     weights=weights[stage],
                     overhead=overheads[stage],

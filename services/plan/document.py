@@ -59,6 +59,7 @@ def _placement(box: Box, model: ModelFacts, spec: EngineSpec, judgement: Judgeme
         else {
             "per_gpu": [asdict(part) for part in memory.per_gpu],
             "kv_cache_tokens": memory.kv_cache_tokens,
+            "kv_cache_tokens_total": memory.total_tokens,
             "max_concurrency": round(memory.max_concurrency, 2),
             "max_model_len": memory.max_model_len,
         },

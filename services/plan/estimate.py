@@ -93,7 +93,7 @@ def decode_speeds(
                 layers[stage],
                 1.0,
                 alone_length,
-                memory,
+                memory.tokens_of(copy),
                 reads[0],
                 reads[0],
             )
@@ -107,7 +107,7 @@ def decode_speeds(
                 layers[stage],
                 share,
                 length,
-                memory,
+                memory.tokens_of(copy),
                 *reads,
             ) + _hand_over(model, table, gpus, after, share)
             alone, full, slowest = alone + one, full + many, max(slowest, many + _STEP)
@@ -128,18 +128,18 @@ def _stage_seconds(
     layers: int,
     requests: float,
     length: int,
-    memory: MemoryPlan,
+    tokens: int,
     active: float,
     read: float,
 ) -> float:
-    """One step of a stage for that many requests of `length` tokens each.
+    """One step of a stage for that many requests of `length` tokens each, with a KV cache of `tokens` in all.
 
     Of the weights one request computes with a part `active`, and all of them together read a part `read`.
     """
     slowest = 0.0
     for gpu in gpus:
         part, speed = parts[gpu.index], card_speed(gpu)
-        cached = part.kv_cache / memory.kv_cache_tokens if memory.kv_cache_tokens else 0.0
+        cached = part.kv_cache / tokens if tokens else 0.0
         # Packed or not, a weight costs two operations a token; bytes stand for them at the engine's own width.
         operations = 2 * part.weights / width * active * requests
         reading = (part.weights * read + cached * length * requests) / speed.bandwidth

@@ -51,9 +51,23 @@ class GpuMemory:
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
     per_gpu: tuple[GpuMemory, ...]
-    kv_cache_tokens: int  # the minimum over ranks, which all take
-    max_concurrency: float  # requests of max-model-len tokens at once
+    kv_cache_tokens: int  # of one copy: the minimum over its ranks, which all take; of several copies the least
+    max_concurrency: float  # requests of max-model-len tokens at once in that copy
     max_model_len: int  # the length that was assumed
+    copies: tuple[int, ...] = ()  # tokens of each copy, where there are several: each has a cache of its own
+
+    @property
+    def total_tokens(self) -> int:
+        """The tokens of all copies together."""
+        return sum(self.copies) if self.copies else self.kv_cache_tokens
+
+    @property
+    def total_concurrency(self) -> float:
+        """Requests of max-model-len tokens at once over all copies."""
+        return self.max_concurrency * (self.total_tokens / self.kv_cache_tokens if self.kv_cache_tokens else 1)
+
+    def tokens_of(self, copy: int) -> int:
+        return self.copies[copy] if self.copies else self.kv_cache_tokens
 
     def gpu(self, index: int) -> GpuMemory | None:
         return next((part for part in self.per_gpu if part.gpu == index), None)

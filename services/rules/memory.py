@@ -289,7 +289,7 @@ def _uneven(judged: ModelPlan, memory: MemoryDetail) -> Iterator[Finding]:
     rank = _unused_most(memory) if judged.plan.stages > 1 else None
     if rank is None:
         return
-    unused = (rank.blocks(memory.settings) - memory.blocks) * rank.block_bytes
+    unused = (rank.blocks(memory.settings) - memory.copy_blocks[rank.copy]) * rank.block_bytes
     change = _balanced(judged, memory)
     layers = change.layer_partition if change is not None else None
     yield UNEVEN.finding(
@@ -306,7 +306,7 @@ def _unused_most(memory: MemoryDetail) -> RankMemory | None:
     """The rank that leaves the most of its card unused, where that is worth a word."""
 
     def unused(rank: RankMemory) -> int:
-        return (rank.blocks(memory.settings) - memory.blocks) * rank.block_bytes
+        return (rank.blocks(memory.settings) - memory.copy_blocks[rank.copy]) * rank.block_bytes
 
     wasteful = [
         rank for rank in memory.ranks if rank.block_bytes > 0 and unused(rank) > _UNEVEN_FROM * rank.gpu.memory_bytes

@@ -64,8 +64,10 @@ def merits(
     context, at_once = 0, 0.0
     if memory is not None:
         context = memory.max_model_len
-        requests = memory.max_concurrency * context / max(length or context, 1)
-        at_once = placement.replicas * min(requests, float(max_num_seqs))
+        # What a length takes is not its share alone where windows are, so that whole requests are counted.
+        each = memory.max_concurrency * context / max(length or context, 1) / max(memory.kv_cache_tokens, 1)
+        copies = memory.copies or (memory.kv_cache_tokens,)
+        at_once = sum(min(each * tokens, float(max_num_seqs)) for tokens in copies)
     return Merits(
         context=context,
         short=length is not None and context < length,

@@ -218,6 +218,8 @@ def _arranged(cards: Cards, groups: Groups, stages: int, copies: int) -> Iterato
 
     ranked = [tuple(sorted(group, key=capability)) for group in groups]
     ranked.sort(key=lambda group: (cards.gpus[group[0]].compute_capability, -_memory(cards, group), group))
+    if stages == 1:
+        ranked[1:] = sorted(ranked[1:])  # only the first copy's first card decides for others
     yield tuple(ranked)
     if len({kinds(group) for group in ranked}) < 2:
         return
