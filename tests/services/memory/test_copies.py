@@ -1,5 +1,7 @@
 """Copies share no KV cache: each has its own, and what they have together is told too."""
 
+from typing import Any
+
 from gpudeck.services.box.types import Box
 from gpudeck.services.memory.plan import memory_detail, memory_plan
 from gpudeck.widgets.glyphs import Glyphs
@@ -23,7 +25,7 @@ def test_equal_copies_have_twice_the_cache_of_one() -> None:
 
 
 def test_a_larger_cards_copy_fills_that_card() -> None:
-    batch = {"max_num_seqs": 64, "max_num_batched_tokens": 2048}  # what is left out follows the first card
+    batch: Any = {"max_num_seqs": 64, "max_num_batched_tokens": 2048}  # what is left out follows the first card
     engine = spec((0,), (2,), replicas=2, **batch)
     small, large = (memory_plan(BOX, LLAMA, spec((card,), **batch), {}).kv_cache_tokens for card in (0, 2))
     detail = memory_detail(BOX, LLAMA, engine, {})
