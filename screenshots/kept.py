@@ -1,9 +1,10 @@
-"""`.venv/bin/python -m screenshots.kept SCREEN.json PICTURE.png`: a picture of a screen that was kept cell by cell.
+"""Pictures of screens that were kept cell by cell, so that a machine that is not at hand later is shown all the same.
 
-So a machine that can draw nothing, and is not at hand later, can be shown all the same: `tests.hardware.road` keeps the
-screens of a real GPU box.  The file holds what `Terminal.cells` of tests/rigs/terminal.py gives.
+`tests.hardware.road` keeps those of a real GPU box.  `screens/NAME.json.gz` holds what `Terminal.cells` of
+tests/rigs/terminal.py gives; `.venv/bin/python -m screenshots.kept SCREEN.json PICTURE.png` draws any other.
 """
 
+import gzip
 import json
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from rich.style import Style
 
 from screenshots.drawing import Cell, png_of, svg_of_cells
 
+FOLDER = Path(__file__).parent / "screens"
+KEPT = {path.name.removesuffix(".json.gz"): path for path in sorted(FOLDER.glob("*.json.gz"))}
 _NAMES = {"brown": "yellow", "brightbrown": "bright_yellow"}  # pyte's words for two of the sixteen colours
 
 
@@ -48,9 +51,15 @@ def _colour(word: str) -> Color | None:
         return Color.parse(f"#{word}")
 
 
+def picture_of(screen: Path) -> bytes:
+    """The PNG of a kept screen."""
+    raw = screen.read_bytes()
+    cells = cells_from(json.loads(gzip.decompress(raw) if screen.suffix == ".gz" else raw))
+    return png_of(svg_of_cells(cells, ground_of(cells)))
+
+
 def main(screen: str, picture: str) -> None:
-    cells = cells_from(json.loads(Path(screen).read_text()))
-    Path(picture).write_bytes(png_of(svg_of_cells(cells, ground_of(cells))))
+    Path(picture).write_bytes(picture_of(Path(screen)))
 
 
 if __name__ == "__main__":

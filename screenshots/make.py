@@ -1,6 +1,7 @@
 """`.venv/bin/python -m screenshots.make [NAME…]`: take the pictures of the README again, all or some of them.
 
-Each is the screen of the real panel over a simulated box with a simulated engine, driven as a person drives it.
+Each is the screen of the real panel over a simulated box with a simulated engine, driven as a person drives it; those
+of a real box are drawn from its screens as they were kept.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from screenshots.drawing import png_of, svg_of
+from screenshots.kept import KEPT, picture_of
 from screenshots.scenes import SCENES
 from screenshots.stage import on_stage
 
@@ -31,12 +33,16 @@ async def take(name: str) -> None:
 
 
 def main(names: Sequence[str]) -> int:
-    unknown = [name for name in names if name not in SCENES]
+    every = [*SCENES, *KEPT]
+    unknown = [name for name in names if name not in every]
     if unknown:
-        print(f"There is no picture {', '.join(unknown)}: take some of {', '.join(SCENES)}.", file=sys.stderr)
+        print(f"There is no picture {', '.join(unknown)}: take some of {', '.join(every)}.", file=sys.stderr)
         return 2
-    for name in names or SCENES:
-        asyncio.run(take(name))
+    for name in names or every:
+        if name in KEPT:
+            path_of(name).write_bytes(picture_of(KEPT[name]))
+        else:
+            asyncio.run(take(name))
     return 0
 
 

@@ -18,6 +18,7 @@ from gpudeck.widgets.messages import EngineFixAsked, EngineHighlighted, EngineSe
 _BAR = 12
 _STATE_WIDTH = 10  # the longest of the words below
 _INDENT = "   "
+_DETAIL_ROWS = 2  # of a failure that was made out
 # The words that the app uses for an engine's state, and the style that each is shown in.  Any other word is something
 # that is being done to the engine.
 _STYLES: Mapping[str, str] = {
@@ -230,7 +231,7 @@ def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int, *
     rows += _standstill(view, glyphs, width)
     rows += _notes(view, glyphs, width)
     if view.detail:
-        detail = wrap(printable(view.detail), width - len(_INDENT) - 3)
+        detail = _short(printable(view.detail), width - len(_INDENT) - 3, glyphs, whole=view.failure is None)
         tone = "error" if view.state == "failed" else "warning"
         rows += [
             ((_INDENT, ""), (f"{glyphs.branch} " if place == 0 else "  ", "faint"), (text, tone))
@@ -239,6 +240,14 @@ def engine_rows(view: EngineView, glyphs: Glyphs, width: int, name_width: int, *
         if view.failure is not None:
             rows += failure_rows(view.failure, glyphs, width, len(_INDENT))
     return rows
+
+
+def _short(text: str, width: int, glyphs: Glyphs, *, whole: bool) -> list[str]:
+    """A detail on its rows; not `whole`, on two at most: what it means stands below, and the log has all of it."""
+    rows = wrap(text, width)
+    if whole or len(rows) <= _DETAIL_ROWS:
+        return rows
+    return [*rows[: _DETAIL_ROWS - 1], glyphs.cut(" ".join(rows[_DETAIL_ROWS - 1 :]), width)]
 
 
 def _standstill(view: EngineView, glyphs: Glyphs, width: int) -> list[Line]:

@@ -9,6 +9,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from gpudeck.widgets.engine_list import EngineList, EngineView, engine_rows
+from gpudeck.widgets.failure_card import FailureView
 from gpudeck.widgets.glyphs import Glyphs
 from gpudeck.widgets.messages import EngineHighlighted, EngineSelected
 
@@ -168,3 +169,16 @@ def test_an_engine_among_several_has_a_block_in_its_colour() -> None:
     rows = engine_rows(replace(_GEMMA, colour=6), Glyphs.unicode(), 100, 8)
     assert ("█", "engine-1") in rows[0]
     assert not any("engine-" in style for row in engine_rows(_GEMMA, Glyphs.unicode(), 100, 8) for _, style in row)
+
+
+def test_a_long_reason_leaves_room_for_what_it_means_and_the_way_out() -> None:
+    reason = "ValueError: " + " ".join(f"word{number}" for number in range(60))
+    unknown = EngineView("gemma", "vllm-gemma.service", "failed", detail=reason)
+    known = replace(unknown, failure=FailureView("It does not fit.", "Take less."))
+    whole, short = (
+        ["".join(text for text, _ in row) for row in engine_rows(view, Glyphs.unicode(), 60, 8)]
+        for view in (unknown, known)
+    )
+    assert "word59" in whole[-1]
+    assert short[2].endswith("…")
+    assert [row.strip() for row in short[3:]] == ["It does not fit.", "→ Take less."]
