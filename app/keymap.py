@@ -8,7 +8,7 @@ BINDINGS: list[BindingType] = [
     Binding("s", "start", "Start", id="deck.start"),
     Binding("x", "stop", "Stop", id="deck.stop"),
     Binding("R", "restart", "Restart", show=False, id="deck.restart"),
-    Binding("B", "go_back", "Back to the last that ran", show=False, id="deck.back"),
+    Binding("B", "go_back", "Back to what ran", show=False, id="deck.back"),
     Binding("T", "schedule", "Restart by the clock", show=False, id="deck.schedule"),
     Binding("D", "remove", "Remove engine", show=False, id="deck.remove"),
     Binding("m", "choose_model", "Model", id="deck.model"),
