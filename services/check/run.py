@@ -20,6 +20,8 @@ from gpudeck.services.plan.types import EngineSpec
 from gpudeck.services.text import printable
 
 _PROMPT_S = 300.0  # a prompt that takes longer has failed
+_READINGS = 3  # of the box, at a beat that the caller sets
+_LONGEST_WORK_S = 8.0
 _STAGGER_S = 0.1
 _WORK_S = 2.0  # a driver's utilisation is that of up to a second, and a quick engine answers in less
 _SHORTEST = 0.05  # of the long prompt's length, halved until it fits
@@ -81,7 +83,7 @@ class Check:
     async def _here(self, local: Local, model: ServedModel, heard: list[Heard]) -> AsyncIterator[Item]:
         """What only shows on the engine's own machine."""
         if local.trouble is None and heard:
-            await _keep_busy(self._client, model, local.spec.placement.replicas)
+            await _keep_busy(self._client, model, local)
         found = card_items(local.spec, local.before, tuple(local.during)) if heard else ()
         for item in found or (Item("cards-busy", "cards", Outcome.SKIPPED, _why_unseen(local, heard)),):
             yield item
@@ -153,18 +155,22 @@ async def _heard(client: VllmClient, model: str, prompt: Canned) -> Heard:
     return Heard(text, reasoning, pieces, done)
 
 
-async def _keep_busy(client: VllmClient, model: ServedModel, copies: int) -> None:
-    """Work that lasts long enough to be read from the cards.
+async def _keep_busy(client: VllmClient, model: ServedModel, local: Local) -> None:
+    """Work that lasts until it can be read from the cards.
 
     Each copy has some at every time: requests that come one by one may all go to the first, and those that come
     together end together.
     """
-    end = time.monotonic() + _WORK_S
-    streams = 3 * copies
+    began, read_before = time.monotonic(), len(local.during)
+    streams = 3 * local.spec.placement.replicas
+
+    def enough() -> bool:
+        lasted = time.monotonic() - began
+        return lasted > _WORK_S and (len(local.during) >= read_before + _READINGS or lasted > _LONGEST_WORK_S)
 
     async def one_after_the_other(stream: int) -> None:
         await asyncio.sleep(_STAGGER_S * stream / streams)
-        while time.monotonic() < end:
+        while not enough():
             _, heard = await _asked(client, model, SHORT)
             if heard is None:
                 return
