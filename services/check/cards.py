@@ -7,6 +7,7 @@ from gpudeck.services.check.types import Item, Outcome
 from gpudeck.services.plan.types import EngineSpec, Placement
 
 _BUSY_PERCENT = 5  # above what the card had before: a desktop, or another engine's work
+_SOMEONES = 512 << 20  # bytes: more than a driver keeps for itself
 _UNEVEN = 1.15  # the fullest stage over the emptiest
 
 Place = tuple[int, int, int]  # copy, stage, rank within the stage
@@ -91,8 +92,13 @@ def _workers(spec: EngineSpec, now: Snapshot) -> Item:
 
 
 def _hides(reading: Reading) -> bool:
-    """Whether processes may be there that can not be told apart: WSL, a container, another user's."""
-    return reading.processes_hidden or any(process.engine is None for process in reading.processes)
+    """Whether processes may be there that can not be told apart: under WSL, another user's, those of a container.
+
+    In a container the driver often lists none at all, while memory is in use.
+    """
+    if not reading.processes:
+        return reading.processes_hidden or (reading.memory_used_bytes or 0) > _SOMEONES
+    return any(process.engine is None for process in reading.processes)
 
 
 def _mismatch(own: Sequence[GpuProcess], place: Place) -> str | None:

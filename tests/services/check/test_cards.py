@@ -72,9 +72,14 @@ def test_work_that_was_there_before_is_none_of_the_engine() -> None:
     ],
 )
 def test_who_is_on_a_card(processes: tuple[GpuProcess, ...], hidden: bool, outcome: Outcome, words: str) -> None:
-    item = found(snapshot(processes={1: processes}, processes_hidden={1: hidden}))["cards-workers"]
+    seen = snapshot(processes={1: processes}, processes_hidden={1: hidden}, memory_used_bytes={1: 100 << 20})
+    item = found(seen)["cards-workers"]
     assert item.outcome is outcome
     assert words in item.words
+
+
+def test_a_driver_that_lists_nobody_while_memory_is_in_use() -> None:
+    assert found(snapshot(processes={1: ()}))["cards-workers"].outcome is Outcome.SKIPPED
 
 
 def test_a_card_that_the_box_does_not_have() -> None:
