@@ -20,6 +20,7 @@ from tests.rigs.small_engines import Heard, engine, inside_systemd, until
 
 pytestmark = inside_systemd
 SLEEPS = "exec sleep 1000"
+_ROUNDS = 200
 
 
 @pytest.mark.parametrize("how", [("restart", "dbus.service"), ("kill", "-s", "KILL", "dbus.service")])
@@ -110,7 +111,7 @@ def test_a_bus_that_says_nothing_is_not_waited_for(tmp_path: Path, monkeypatch: 
             SystemdRunner(Scope.SYSTEM)
 
 
-def test_fifty_rounds_lose_nothing_and_leak_nothing(runner: SystemdRunner, tmp_path: Path) -> None:
+def test_two_hundred_rounds_lose_nothing_and_leak_nothing(runner: SystemdRunner, tmp_path: Path) -> None:
     runner.install(engine(tmp_path, "round", SLEEPS))
     heard = Heard()
     runner.watch(heard)
@@ -124,11 +125,11 @@ def test_fifty_rounds_lose_nothing_and_leak_nothing(runner: SystemdRunner, tmp_p
     descriptors, threads = _descriptors(), threading.active_count()
     memory = _resident()
     heard.states.clear()
-    for _ in range(50):
+    for _ in range(_ROUNDS):
         once()
-    until("the last stop is not told", lambda: heard.active("round").count("inactive") == 50)
+    until("the last stop is not told", lambda: heard.active("round").count("inactive") == _ROUNDS)
     steady = [state for state in heard.active("round") if state not in ("activating", "deactivating")]
-    assert steady == ["active", "inactive"] * 50
+    assert steady == ["active", "inactive"] * _ROUNDS
     assert _descriptors() <= descriptors
     assert threading.active_count() <= threads
     assert _resident() - memory < 8 << 20
