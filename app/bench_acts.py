@@ -71,7 +71,8 @@ class BenchActs(CheckActs):
         newest = [result for result in message.results if self._kept and Path(self._kept).stem == result.id]
         parts = [
             *(["\n".join(report.result_lines(newest[0]))] if newest else []),
-            "\n".join(report.comparison_lines(message.results)) or "Nothing was measured here yet.",
+            "\n".join(report.comparison_lines(message.results, plain=self.setup.ascii_only))
+            or "Nothing was measured here yet.",
             *(["\n".join(message.troubles)] if message.troubles else []),
         ]
         page.show_results("\n\n".join(parts))

@@ -144,7 +144,7 @@ def _told(args: argparse.Namespace, home: Path) -> int:
     elif args.export == "md":
         sys.stdout.write(as_markdown(results))
     elif results:
-        print("\n".join(comparison_lines(results)))
+        print("\n".join(comparison_lines(results, plain=args.plain)))
     else:
         print(f"Nothing was measured here yet: `{told_command(args, 'bench ENGINE')}` does it.")
     return 0

@@ -105,24 +105,24 @@ def _card_words(level: Level, place: int) -> str:
     return f"GPU {card.gpu} {', '.join(filter(None, words)) or 'tells nothing'}"
 
 
-def comparison_lines(results: Sequence[Result]) -> list[str]:
-    """All results that are comparable beside each other, workload by workload."""
+def comparison_lines(results: Sequence[Result], *, plain: bool = False) -> list[str]:
+    """All results that are comparable beside each other, workload by workload; `plain` draws bars of #."""
     found = groups(results)
     lines = [DIFFERENT, ""] if len(found) > 1 else []
     for group in found:
-        lines += [*_group_lines(group), ""]
+        lines += [*_group_lines(group, plain=plain), ""]
     return lines[:-1]
 
 
-def _group_lines(group: Group) -> list[str]:
-    results = group.results
+def _group_lines(group: Group, *, plain: bool) -> list[str]:
+    results, names = group.results, names_in(group)
     lines = [f"{model_words(results[0])}, {group.workload.words()}", *table(comparison(group))]
     if len(results) > 1:
-        lines += ["", "Tokens a second", *_bars(group)]
+        lines += ["", "Tokens a second", *_bars(group, plain=plain)]
         lines += [
-            f"{placement_words(each.result)}: "
+            f"{names[place]}: "
             + (f"best for {each.words}" if each.words else "another placement is as good or better at everything")
-            for each in strengths(group)
+            for place, each in enumerate(strengths(group))
         ]
     return lines
 
@@ -131,31 +131,49 @@ def comparison(group: Group) -> list[tuple[str, ...]]:
     """The figures that decide, a row for each placement and level, under their titles."""
     places = [COLUMNS.index(name) for name in _DECISIVE]
     rows = [
-        (placement_words(result) if number == 0 else "", *(row[place] for place in places))
-        for result in group.results
+        (name if number == 0 else "", *(row[place] for place in places))
+        for name, result in zip(names_in(group), group.results, strict=True)
         for number, row in enumerate(level_row(result, level) for level in result.levels)
     ]
     return [("placement", *_DECISIVE), *rows]
 
 
-def _bars(group: Group) -> list[str]:
+def names_in(group: Group) -> list[str]:
+    """What tells the results of a group apart: placements, and where they differ machine and version of vLLM too."""
+    machines = {result.box for result in group.results}
+    versions = {_versions(result) for result in group.results}
+    return [
+        ", ".join(
+            (
+                placement_words(result),
+                *([_versions(result)] if len(versions) > 1 else []),
+                *([printable(result.box)] if len(machines) > 1 else []),
+            )
+        )
+        for result in group.results
+    ]
+
+
+def _bars(group: Group, *, plain: bool) -> list[str]:
     """One bar for each placement and level, level by level, so that neighbours compare."""
     bars = [
-        (level.level, placement_words(result), level_words(result, level), level.tokens_per_s)
-        for result in group.results
+        (level.level, name, level_words(result, level), level.tokens_per_s)
+        for name, result in zip(names_in(group), group.results, strict=True)
         for level in result.levels
         if level.tokens_per_s
     ]
     most = max((speed for *_, speed in bars if speed), default=0.0)
     rows = [
-        (load, words, bar(speed / most, _BAR) if speed and most else "", amount(speed))
+        (load, words, bar(speed / most, _BAR, plain=plain) if speed and most else "", amount(speed))
         for _, words, load, speed in sorted(bars, key=lambda entry: entry[0])
     ]
     return table(rows) if rows else []
 
 
-def bar(share: float, cells: int) -> str:
-    """A bar of so many cells at most, in eighths of a cell."""
+def bar(share: float, cells: int, *, plain: bool = False) -> str:
+    """A bar of so many cells at most, in eighths of a cell, or in whole ones of #."""
+    if plain:
+        return "#" * max(round(min(share, 1.0) * cells), 1)
     eighths = max(round(min(share, 1.0) * cells * 8), 1)
     return "█" * (eighths // 8) + ("▏▎▍▌▋▊▉"[eighths % 8 - 1] if eighths % 8 else "")
 

@@ -5,7 +5,7 @@ import io
 from dataclasses import replace
 
 from gpudeck.services.bench.compare import groups, strengths
-from gpudeck.services.bench.report import DIFFERENT, as_csv, as_markdown, bar, comparison_lines, result_lines
+from gpudeck.services.bench.report import DIFFERENT, as_csv, as_markdown, bar, comparison_lines, names_in, result_lines
 from gpudeck.services.bench.types import CardUse
 from tests.services.bench.results import by_vllm, level, result
 
@@ -86,3 +86,15 @@ def test_csv_has_plain_units() -> None:
 
 def test_bars() -> None:
     assert [bar(share, 4) for share in (0, 0.5, 1, 7)] == ["▏", "██", "████", "████"]
+    assert [bar(share, 4, plain=True) for share in (0, 0.5, 1)] == ["#", "##", "####"]
+    assert "█" not in "\n".join(comparison_lines([TP, PP], plain=True))
+
+
+def test_other_versions_and_machines_are_named_where_they_differ() -> None:
+    newer = replace(TP, targets=(replace(TP.targets[0], vllm_version="0.33.0"),))
+    assert names_in(groups([PP, newer])[0]) == [
+        "PP2 on 2 × A100-SXM4-40GB (1,2), vLLM 0.32.0",
+        "TP2 on 2 × A100-SXM4-40GB (1,2), vLLM 0.33.0",
+    ]
+    assert names_in(groups([PP, replace(TP, box="other")])[0])[1].endswith("(1,2), other")
+    assert names_in(groups([PP, TP])[0])[1].endswith("(1,2)")
