@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gpudeck.services.plan.dragging import NewStage, Rank
 from gpudeck.services.plan.findings import VerdictState
+from gpudeck.widgets.bench_page import BenchPage
 from gpudeck.widgets.proposal_list import ProposalRows
 from screenshots.stage import Stage
 
@@ -97,6 +98,25 @@ async def card_detail(stage: Stage) -> None:
     await stage.seconds(0.4)
 
 
+async def measured(stage: Stage) -> None:
+    """Two stages on cards of two kinds, measured with one request and with eight at once."""
+    await stage.choose_model(SMALL_MODEL)
+    for gpu, target in ((0, NewStage(0)), (1, NewStage(1))):
+        await stage.carry(gpu, target)
+        await stage.drop()
+    await stage.start()
+    await stage.press("3", "M")
+    await stage.until(lambda: isinstance(stage.panel.screen, BenchPage), "form")
+    for text in ("512", "64", "1,8"):
+        await stage.press("tab")
+        await stage.type(text)
+    await stage.press("enter")
+    await stage.until(lambda: stage.panel.bench_desk.running, "run")
+    await stage.until(lambda: not stage.panel.bench_desk.running, "end of the run")
+    await stage.seconds(2.0)
+    await stage.clear_notices()
+
+
 async def four_cards_serve(stage: Stage) -> None:
     await stage.choose_model(LARGE_MODEL)
     for gpu, target in ((0, NewStage(0)), (1, Rank(0, 1)), (2, Rank(0, 2)), (3, Rank(0, 3))):
@@ -127,6 +147,7 @@ SCENES = {
     "two-plans": Scene(*WIDE, two_plans),
     "links-map": Scene(*WIDE, links_map, "nvswitch"),
     "card-detail": Scene(*WIDE, card_detail, "nvswitch"),
+    "measured": Scene(*WIDE, measured),
     "compact-board": Scene(*COMPACT, compact_board),
     "compact-log": Scene(*COMPACT, compact_log),
 }
