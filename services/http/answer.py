@@ -1,18 +1,21 @@
 """A streamed answer put together from the data of its events."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpudeck.services.errors import OperatorError
-from gpudeck.services.http.events import ChatEvent, Done, ReasoningDelta, TextDelta, Usage
+from gpudeck.services.http.events import ChatEvent, Done, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta, Usage
 from gpudeck.services.http.refusals import stream_error
 
 _END = "[DONE]"
 
 
 class Answer:
-    """Reads the events of one `chat.completion.chunk` stream.  Times are of the caller's clock, in seconds."""
+    """Reads the events of one stream of /v1/chat/completions or /v1/completions.
+
+    Times are of the caller's clock, in seconds.
+    """
 
     def __init__(self, where: str, sent_at: float) -> None:
         self.ended = False  # the server said that nothing follows
@@ -34,6 +37,8 @@ class Answer:
             delta = choice.get("delta")
             if isinstance(delta, dict):
                 yield from self._deltas(delta, at)
+            else:  # of /v1/completions
+                yield from self._pieces(((TextDelta, choice.get("text")),), at)
             if isinstance(choice.get("finish_reason"), str):
                 self._finish = choice["finish_reason"]
         usage = chunk.get("usage")
@@ -55,7 +60,21 @@ class Answer:
         # vLLM before 0.12 called it reasoning_content; some versions send both.
         reasoning = delta.get("reasoning") or delta.get("reasoning_content")
         text = delta.get("content")
-        for kind, piece in ((ReasoningDelta, reasoning), (TextDelta, text)):
+        yield from self._pieces(
+            ((ReasoningDelta, reasoning), (TextDelta, text), (RefusalDelta, delta.get("refusal"))), at
+        )
+        for call in self._list(delta.get("tool_calls")):
+            function = call.get("function")
+            if isinstance(function, dict):
+                self._first_at = self._first_at or at
+                yield ToolCallDelta(
+                    _count(call.get("index")), _text(function.get("name")), _text(function.get("arguments"))
+                )
+
+    def _pieces(
+        self, pieces: Iterable[tuple[type[TextDelta | ReasoningDelta | RefusalDelta], object]], at: float
+    ) -> Iterator[ChatEvent]:
+        for kind, piece in pieces:
             if isinstance(piece, str) and piece:
                 self._first_at = self._first_at or at
                 yield kind(piece)
@@ -78,3 +97,7 @@ class Answer:
 
 def _count(value: object) -> int:
     return value if isinstance(value, int) else 0
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.http.address import Address
 from gpudeck.services.http.answer import Answer
-from gpudeck.services.http.events import ChatEvent, Message, ServedModel
-from gpudeck.services.http.refusals import EngineUnreachableError, UnknownModelError, refusal
+from gpudeck.services.http.events import ChatEvent, Message, NoTemplate, ServedModel
+from gpudeck.services.http.refusals import EngineUnreachableError, NoChatTemplateError, UnknownModelError, refusal
 from gpudeck.services.http.sse import EventReader, EventTooLongError
 from gpudeck.services.text import printable
 
@@ -29,6 +29,9 @@ _ANSWER_S = 10.0  # for the short requests
 _SILENCE_S = 600.0
 _MAX_BODY = 1 << 20  # bytes of an answer that is not streamed
 _MAX_METRICS = 1 << 22
+# /v1/completions gives 16 tokens where none are named, which is no answer; a model
+# without a template often knows no end.
+_COMPLETION_TOKENS = 256
 
 
 class VllmClient:
@@ -132,6 +135,7 @@ class VllmClient:
     ) -> AsyncGenerator[ChatEvent, None]:
         """Stream an answer; `model` None or "" takes the first that is served.  The last event is `Done`.
 
+        A model without a chat template is asked by /v1/completions, with the turns as one text; `NoTemplate` says so.
         `more` are further fields of the request, under vLLM's names: response_format, ignore_eos …
 
         Closing the iterator (`aclose`, or cancelling the task) closes the connection, which ends the request in the
@@ -140,20 +144,28 @@ class VllmClient:
         """
         if not model:
             model = await self._first_model()
-        body: dict[str, Any] = {
-            "model": model,
-            "messages": [{"role": message.role, "content": message.content} for message in messages],
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
+        body: dict[str, Any] = {"model": model, "stream": True, "stream_options": {"include_usage": True}}
         options = {"max_tokens": max_tokens, "temperature": temperature, "top_p": top_p, "seed": seed}
         body |= {name: value for name, value in options.items() if value is not None}
         if stop:
             body["stop"] = list(stop)
         body |= more or {}
+        turns = [{"role": message.role, "content": message.content} for message in messages]
+        try:
+            async with aclosing(self._answer("/v1/chat/completions", body | {"messages": turns})) as events:
+                async for event in events:
+                    yield event
+        except NoChatTemplateError:
+            yield NoTemplate()
+            body = {"max_tokens": _COMPLETION_TOKENS} | body | {"prompt": "\n".join(turn["content"] for turn in turns)}
+            async with aclosing(self._answer("/v1/completions", body)) as events:
+                async for event in events:
+                    yield event
+
+    async def _answer(self, path: str, body: dict[str, Any]) -> AsyncGenerator[ChatEvent, None]:
         answer = Answer(str(self.address), time.monotonic())
         try:
-            async with self._request("POST", "/v1/chat/completions", body) as response:
+            async with self._request("POST", path, body) as response:
                 if response.status_code != 200:
                     raise self._refusal(response, await self._read(response))
                 async with aclosing(self._events(response)) as events:
@@ -166,7 +178,7 @@ class VllmClient:
         except UnknownModelError:
             names = ", ".join(printable(name) for name in await self.models()) or "none"
             raise UnknownModelError(
-                f"{self.address} serves no model named {printable(model)!r}: it serves {names}."
+                f"{self.address} serves no model named {printable(body['model'])!r}: it serves {names}."
             ) from None
 
     async def _first_model(self) -> str:

@@ -32,6 +32,27 @@ class ReasoningDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusalDelta:
+    """A piece of the model's own words on why it does not answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A piece of a call that the model wants made: its place among the answer's calls, and what is added to it."""
+
+    place: int
+    name: str
+    arguments: str  # JSON once it is whole
+
+
+@dataclass(frozen=True, slots=True)
+class NoTemplate:
+    """The model has no chat template: the turns were sent to /v1/completions as one text.  Comes before the answer."""
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens as the server counted them."""
 
@@ -56,4 +77,4 @@ class Done:
         return (self.usage.completion_tokens - 1) / (self.seconds - self.ttft)
 
 
-ChatEvent = TextDelta | ReasoningDelta | Usage | Done
+ChatEvent = NoTemplate | TextDelta | ReasoningDelta | RefusalDelta | ToolCallDelta | Usage | Done

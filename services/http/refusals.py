@@ -35,6 +35,10 @@ class UnknownModelError(OperatorError):
     """The engine serves no model of this name."""
 
 
+class NoChatTemplateError(OperatorError):
+    """The model can not be asked in turns: its tokenizer has no chat template."""
+
+
 def refusal(where: str, status: int, body: bytes, *, has_key: bool) -> OperatorError:
     """The error for an answer with `status` (4xx, 5xx) and `body` from the engine at `where`."""
     said = server_words(body)
@@ -49,7 +53,7 @@ def refusal(where: str, status: int, body: bytes, *, has_key: bool) -> OperatorE
     if status == 404:
         return OperatorError(f"{where} has no such address (404): is it a vLLM server of version 0.6 or later?")
     if status == 400 and "chat template" in said:
-        return OperatorError(
+        return NoChatTemplateError(
             f"The model at {where} has no chat template, so that it can only complete text: give --chat-template."
         )
     if _ENGINE_DEAD.search(said):

@@ -10,7 +10,17 @@ import pytest_asyncio
 
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.http.client import VllmClient
-from gpudeck.services.http.events import ChatEvent, Done, Message, ReasoningDelta, TextDelta, Usage
+from gpudeck.services.http.events import (
+    ChatEvent,
+    Done,
+    Message,
+    NoTemplate,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+)
 from gpudeck.services.http.refusals import ContextTooLongError, EngineUnreachableError, UnknownModelError
 from tests.services.http.stub import Stub, answer, chunk, serving, stream
 
@@ -133,7 +143,6 @@ async def test_cancelling_the_task_ends_the_request(stub: Stub) -> None:
         (500, "", "failed (500): it gave no reason"),
         (503, '{"error":{"message":"overloaded","code":503}}', "failed (503): overloaded"),
         (400, '{"object":"error","message":"bad\\u001b[2J thing","code":400}', "refused the request (400): bad^[[2J"),
-        (400, '{"error":{"message":"you must provide a chat template if the tokenizer"}}', "has no chat template"),
     ],
 )
 async def test_refusals_in_words(stub: Stub, status: int, body: str, sentence: str) -> None:
@@ -141,6 +150,55 @@ async def test_refusals_in_words(stub: Stub, status: int, body: str, sentence: s
     _, error = await failing(stub)
     assert sentence in str(error)
     assert "\x1b" not in str(error)
+
+
+NO_TEMPLATE = answer(400, '{"error":{"message":"you must provide a chat template if the tokenizer does not"}}')
+
+
+def text(piece: str, reason: str | None = None) -> str:
+    return json.dumps({"choices": [{"index": 0, "text": piece, "finish_reason": reason}]})
+
+
+async def test_a_model_without_a_chat_template_completes_text_and_says_so(stub: Stub) -> None:
+    stub.replies[CHAT] = NO_TEMPLATE
+    stub.replies["/v1/completions"] = stream(text("Hel"), text("lo", "length"), USAGE, "[DONE]")
+    async with VllmClient(stub.url) as client:
+        turns = [Message("system", "Be brief."), *HELLO]
+        *events, done = [event async for event in client.chat("tiny", turns, temperature=0.5, stop=["x"])]
+    assert events == [NoTemplate(), TextDelta("Hel"), TextDelta("lo"), Usage(7, 3)]
+    assert isinstance(done, Done)
+    assert done.finish_reason == "length"
+    body = json.loads(stub.requests[-1][2])
+    assert (body["prompt"], body["temperature"], body["stop"]) == ("Be brief.\nhello", 0.5, ["x"])
+    assert body["max_tokens"] > 16  # what vLLM takes where none is named
+    assert "messages" not in body
+
+
+async def test_a_completion_that_is_refused_is_told_as_such(stub: Stub) -> None:
+    stub.replies[CHAT] = NO_TEMPLATE
+    stub.replies["/v1/completions"] = answer(400, '{"error":{"message":"no generation here"}}')
+    events, error = await failing(stub)
+    assert events == [NoTemplate()]
+    assert "no generation here" in str(error)
+
+
+async def test_tool_calls_come_in_pieces(stub: Stub) -> None:
+    calls: list[dict[str, object]] = [
+        {"index": 0, "id": "a", "type": "function", "function": {"name": "weather", "arguments": ""}},
+        {"index": 0, "function": {"arguments": '{"city":'}},
+        {"index": 1, "function": {"name": "time", "arguments": None}},
+        {"index": 0, "function": None},
+    ]
+    stub.replies[CHAT] = stream(*(delta(tool_calls=[call]) for call in calls), finish("tool_calls"), "[DONE]")
+    *events, done = await ask(stub)
+    assert events == [ToolCallDelta(0, "weather", ""), ToolCallDelta(0, "", '{"city":'), ToolCallDelta(1, "time", "")]
+    assert isinstance(done, Done)
+    assert (done.finish_reason, done.ttft is None) == ("tool_calls", False)
+
+
+async def test_the_models_own_refusal_is_told_apart(stub: Stub) -> None:
+    stub.replies[CHAT] = stream(delta(refusal="I can not."), finish(), "[DONE]")
+    assert (await ask(stub))[0] == RefusalDelta("I can not.")
 
 
 async def test_a_wrong_key(stub: Stub) -> None:
