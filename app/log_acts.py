@@ -15,7 +15,7 @@ from gpudeck.services.errors import OperatorError
 from gpudeck.widgets.choice_list import ChoiceList
 from gpudeck.widgets.log_buffer import MAX_LINES
 from gpudeck.widgets.messages import LogCopyAsked, LogReasonAsked, LogSaveAsked, LogStartsAsked
-from gpudeck.widgets.save_log import SaveLog
+from gpudeck.widgets.path_dialog import PathDialog
 
 # What xterm, tmux and others take at once is 100,000 characters or more, of which base64 makes four of three.
 _CLIPBOARD = 74_000
@@ -51,7 +51,7 @@ class LogActs(DeckApp):
         name = self.state.selected or "engine"
         offered = f"~/{name.replace('/', '-')}-{time.strftime('%Y%m%d-%H%M%S')}.log"
         note = f"The {text.count(chr(10)):,} lines that are held and pass the filter."
-        self.push_screen(SaveLog(offered, note, glyphs=self.glyphs), answered)
+        self.push_screen(PathDialog("Save the log", offered, note, glyphs=self.glyphs), answered)
 
     def _write_log(self, path: str, text: str) -> None:
         from gpudeck.services.engine.savedlog import save

@@ -85,6 +85,7 @@ class DeckState:
     additions: tuple[Addition, ...] = ()  # what the box does not have and the plans count with: what if
     engines: Mapping[str, EngineInfo] = field(default_factory=dict)
     selected: str | None = None
+    chat_url: str = ""  # a server elsewhere that is talked to; "" for the engine that is selected
     host: HostReading | None = None  # the machine around the cards, while it is looked at
     runner: str = "looking for systemd"
     runner_trouble: str | None = None

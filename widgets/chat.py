@@ -1,5 +1,6 @@
 """The conversation with an engine."""
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from textual import on
@@ -14,6 +15,13 @@ from gpudeck.services.text import printable
 from gpudeck.widgets.chat_input import ChatInput
 from gpudeck.widgets.chat_turn import Turn, shown_text
 from gpudeck.widgets.glyphs import Glyphs, joined
+from gpudeck.widgets.messages import (
+    AnswerAskedAnew,
+    ChatLoadAsked,
+    ChatSaveAsked,
+    ChatSettingsAsked,
+    QuestionEditAsked,
+)
 
 # Each piece makes Textual's Markdown parse its last block again: the pieces are gathered, for longer while that block
 # is long (a fence of 20,000 characters: about twice a second).
@@ -34,6 +42,11 @@ class ChatPane(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("pageup", "scroll(-1)", "scroll up", show=False, priority=True, id="chat.up"),
         Binding("pagedown", "scroll(1)", "scroll down", show=False, priority=True, id="chat.down"),
+        Binding("ctrl+r", "regenerate", "answer anew", id="chat.regenerate"),
+        Binding("ctrl+t", "edit", "edit a question", id="chat.edit"),
+        Binding("ctrl+o", "settings", "settings", id="chat.settings"),
+        Binding("ctrl+s", "save", "save", id="chat.save"),
+        Binding("ctrl+g", "load", "load", id="chat.load"),
     ]
     HELP = "A conversation with the selected engine, through its own HTTP port."
     DEFAULT_CSS = """
@@ -62,6 +75,7 @@ class ChatPane(Vertical):
         self._turn: Turn | None = None
         self._text: list[str] = []  # what has come and is not shown yet
         self._thoughts: list[str] = []
+        self._notes: list[tuple[str, bool]] = []  # with whether it came before the text that waits
         self._held = ""  # a carriage return whose line feed may be in the next piece
         self._answer_tail = ""  # the answer from its last block on, to know how long that block is
         self._end: tuple[str, bool] | None = None
@@ -97,7 +111,7 @@ class ChatPane(Vertical):
             self.fail("Another question was sent before this answer ended.")
         self._close_now()
         self._turn = Turn(user_text, self._glyphs)
-        self._text, self._thoughts, self._held, self._answer_tail, self._end = [], [], "", "", None
+        self._text, self._thoughts, self._notes, self._held, self._answer_tail, self._end = [], [], [], "", "", None
         scroll = self.query_one(VerticalScroll)
         scroll.mount(self._turn)
         scroll.anchor()
@@ -116,6 +130,12 @@ class ChatPane(Vertical):
             self._thoughts.append(text)
             self._show_soon()
 
+    def note(self, sentence: str) -> None:
+        """Say something about the answer that is coming, like a tool that the model calls."""
+        if self._turn is not None and self._end is None:
+            self._notes.append((sentence, not self._text))
+            self._show_soon()
+
     def finish(self, stats: str) -> None:
         """The answer is complete; `stats` are its figures in one line."""
         self._close(stats, failed=False)
@@ -130,6 +150,46 @@ class ChatPane(Vertical):
         self.query(Turn).remove()
         self.query_one("#chat-pruned").display = False
         self._describe()
+
+    def drop(self, count: int) -> None:
+        """Take the last questions and what was answered off the screen: one of them is asked anew."""
+        self._close_now()
+        for turn in list(self.query(Turn))[-count:] if count else ():
+            turn.remove()
+        self._describe()
+
+    def show_past(self, exchanges: Iterable[tuple[str, str]]) -> None:
+        """Show questions and answers that came earlier, in the place of what is in view."""
+        self.clear()
+        for question, answer in exchanges:
+            self.begin(question)
+            self.append(answer)
+            self.finish("")
+
+    def edit(self, question: str, back: int) -> None:
+        """Put an earlier question into the field; sent, it is asked in the place of the last `back` ones."""
+        self.query_one(ChatInput).put_back(question, back)
+        self._describe()
+
+    @property
+    def editing(self) -> int:
+        """How many questions the one in the field would take the place of."""
+        return self.query_one(ChatInput).back
+
+    def action_regenerate(self) -> None:
+        self.post_message(AnswerAskedAnew())
+
+    def action_edit(self) -> None:
+        self.post_message(QuestionEditAsked(self.editing + 1))
+
+    def action_settings(self) -> None:
+        self.post_message(ChatSettingsAsked())
+
+    def action_save(self) -> None:
+        self.post_message(ChatSaveAsked())
+
+    def action_load(self) -> None:
+        self.post_message(ChatLoadAsked())
 
     def action_scroll(self, direction: int) -> None:
         scroll = self.query_one(VerticalScroll)
@@ -167,25 +227,34 @@ class ChatPane(Vertical):
                 self._turn = None
                 self._describe()
         self._timer = None
-        if self._text or self._thoughts or (self._turn is not None and self._end is not None):
+        if self._text or self._thoughts or self._notes or (self._turn is not None and self._end is not None):
             self._show_soon()
 
-    def _take(self, *, last: bool) -> tuple[str, str]:
+    def _take(self, *, last: bool) -> tuple[str, str, list[tuple[str, bool]]]:
         text, thoughts = self._held + "".join(self._text), "".join(self._thoughts)
-        self._text, self._thoughts, self._held = [], [], ""
+        notes = self._notes
+        self._text, self._thoughts, self._notes, self._held = [], [], [], ""
         if text.endswith("\r") and not last:
             text, self._held = text[:-1], "\r"
         shown = shown_text(text)
         self._answer_tail = self._open_block(self._answer_tail + shown)
-        return shown, thoughts
+        return shown, thoughts, notes
 
-    async def _draw(self, turn: Turn, text: str, thoughts: str, end: tuple[str, bool] | None) -> None:
+    async def _draw(
+        self, turn: Turn, text: str, thoughts: str, notes: list[tuple[str, bool]], end: tuple[str, bool] | None
+    ) -> None:
         if not turn.is_attached:
             return
         if thoughts:
             await turn.think(thoughts)
+        for note, early in notes:
+            if early:
+                await turn.note(note)
         if text:
             await turn.speak(text)
+        for note, early in notes:
+            if not early:
+                await turn.note(note)
         if end is not None:
             sentence, failed = end
             await turn.end(sentence, failed=failed)
@@ -217,6 +286,8 @@ class ChatPane(Vertical):
         self.border_title = Content(f"Chat  {label}" if label else "Chat")
         if self.answering:
             words = [f"answering{self._glyphs.ellipsis}"]
+        elif field.back:
+            words = ["editing: Enter asks this in its place", "Esc: leave it"]
         elif self._ready:
             words = ["Up: earlier messages"]
         else:

@@ -34,6 +34,7 @@ class ChatInput(TextArea):
         super().__init__(id=id, highlight_cursor_line=False)
         self.busy = False  # an answer is coming
         self.ready = False  # there is an engine to send to
+        self.back = 0  # so many of the last questions this one takes the place of
         self._sent: list[str] = []
         self._at = 0  # which of `_sent` is shown; past the end: the draft
         self._draft = ""
@@ -54,7 +55,7 @@ class ChatInput(TextArea):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         # Escape goes on to the screen unless there is an answer to cancel.
         if action == "cancel":
-            return self.busy
+            return self.busy or self.back > 0
         return super().check_action(action, parameters)
 
     def action_send(self) -> None:
@@ -70,12 +71,25 @@ class ChatInput(TextArea):
         self._at = len(self._sent)
         self._draft = ""
         self.clear()
-        self.post_message(ChatSubmitted(text))
+        back, self.back = self.back, 0
+        self.post_message(ChatSubmitted(text, back))
 
     def action_new_line(self) -> None:
         self.insert("\n")
 
+    def put_back(self, question: str, back: int) -> None:
+        """Put an earlier question into the field, to be asked in the place of the last `back` ones."""
+        self.back = back
+        self.text = question
+        self.move_cursor(self.document.end)
+        self.focus()
+        self.refresh_bindings()
+
     def action_cancel(self) -> None:
+        if self.back and not self.busy:
+            self.back = 0
+            self.clear()
+            self.refresh_bindings()
         self.post_message(ChatCancelled())
 
     def action_cursor_up(self, select: bool = False) -> None:

@@ -129,6 +129,10 @@ class Turn(Vertical):
             await self.mount(self._answer)
         await self._answer.append(text)
 
+    async def note(self, sentence: str) -> None:
+        """Say something that is no part of the answer, where it stands now."""
+        await self.mount(Static(Content(printable(sentence)), classes="note"), before=self._waiting)
+
     async def end(self, sentence: str, *, failed: bool) -> None:
         """Close the turn with a last line."""
         await self._stop_waiting()

@@ -160,11 +160,12 @@ class LogReasonAsked(Message):
 
 
 class ChatSubmitted(Message):
-    """A message to the engine, as it was typed."""
+    """A message to the engine, as it was typed; it takes the place of the last `back` questions."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, back: int = 0) -> None:
         super().__init__()
         self.text = text
+        self.back = back
 
 
 class ChatUnready(Message):
@@ -172,7 +173,31 @@ class ChatUnready(Message):
 
 
 class ChatCancelled(Message):
-    """The answer that is coming is no longer wanted."""
+    """The answer that is coming, or the question that was being edited, is no longer wanted."""
+
+
+class AnswerAskedAnew(Message):
+    """The operator wants another answer to the last question."""
+
+
+class QuestionEditAsked(Message):
+    """The operator wants to change an earlier question: the last one is 1 back."""
+
+    def __init__(self, back: int) -> None:
+        super().__init__()
+        self.back = back
+
+
+class ChatSettingsAsked(Message):
+    """The operator wants to see and change how the engine is asked."""
+
+
+class ChatSaveAsked(Message):
+    """The operator wants the conversation in a file."""
+
+
+class ChatLoadAsked(Message):
+    """The operator wants to go on from a conversation that a file holds."""
 
 
 class EngineHighlighted(Message):

@@ -1,4 +1,4 @@
-"""Where a log is saved to."""
+"""Which file something is saved to, or read from."""
 
 from typing import ClassVar
 
@@ -13,26 +13,26 @@ from gpudeck.widgets.dialog import Dialog
 from gpudeck.widgets.glyphs import Glyphs
 
 
-class SaveLog(Dialog[str | None]):
+class PathDialog(Dialog[str | None]):
     """Gives back the path as it was typed, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", id="save-log.leave")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", id="path.leave")]
     DEFAULT_CSS = """
-    SaveLog > #dialog { max-width: 90; }
-    SaveLog Input { margin: 0 0 1 0; background: $panel; }
+    PathDialog > #dialog { max-width: 90; }
+    PathDialog Input { margin: 0 0 1 0; background: $panel; }
     """
 
-    def __init__(self, path: str, note: str, glyphs: Glyphs | None = None) -> None:
-        """`path` is offered; `note` says what would be saved."""
-        super().__init__("Save the log", glyphs)
-        self._path, self._note = path, note
+    def __init__(self, title: str, path: str, note: str, *, act: str = "save", glyphs: Glyphs | None = None) -> None:
+        """`path` is offered; `note` says what is saved or read, and `act` what Enter does."""
+        super().__init__(title, glyphs)
+        self._path, self._note, self._act = path, note, act
 
     def compose_body(self) -> ComposeResult:
         yield Static(Content(printable(self._note)), classes="muted gap")
         yield Input(self._path, compact=True, select_on_focus=False)
 
     def keys(self) -> tuple[tuple[str, str, str], ...]:
-        return ("Enter", "save", "take"), ("Esc", "leave", "leave")
+        return ("Enter", self._act, "take"), ("Esc", "leave", "leave")
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()

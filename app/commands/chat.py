@@ -7,12 +7,21 @@ import sys
 from contextlib import aclosing
 from typing import TextIO
 
-from gpudeck.app.chat_desk import told
+from gpudeck.app.chat_desk import NO_TEMPLATE, told
 from gpudeck.app.commands.common import POSITIVE, runner_for
 from gpudeck.app.commands.reaching import is_url, reached
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.http.client import VllmClient
-from gpudeck.services.http.events import Done, Message, ReasoningDelta, TextDelta
+from gpudeck.services.http.events import (
+    Done,
+    Message,
+    NoTemplate,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+    ToolCallDelta,
+)
+from gpudeck.services.http.tool_calls import ToolCalls
 from gpudeck.services.plan.secrets import API_KEY
 from gpudeck.services.text import printable
 
@@ -26,6 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="NAME", help="the served name (default: the first that is served)")
     parser.add_argument("--max-tokens", type=POSITIVE, metavar="N", help="the longest answer")
     parser.add_argument("--temperature", type=float, metavar="T")
+    parser.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end the answer here (repeatable)")
     parser.epilog = "An engine of this box gets its own API key where that can be read, others the one in VLLM_API_KEY."
 
 
@@ -40,19 +50,30 @@ def run(args: argparse.Namespace) -> int:
 
 async def _talk(url: str, key: str | None, messages: list[Message], args: argparse.Namespace) -> None:
     text = False
+    calls = ToolCalls()
     try:
         async with (
             VllmClient(url, key) as client,
             aclosing(
-                client.chat(args.model, messages, max_tokens=args.max_tokens, temperature=args.temperature)
+                client.chat(
+                    args.model,
+                    messages,
+                    max_tokens=args.max_tokens,
+                    temperature=args.temperature,
+                    stop=args.stop,
+                )
             ) as answer,
         ):
             async for event in answer:
-                if isinstance(event, TextDelta):
+                if isinstance(event, TextDelta | RefusalDelta):
                     text = True
                     _write(event.text, sys.stdout)
                 elif isinstance(event, ReasoningDelta):
                     _write(event.text, sys.stderr)
+                elif isinstance(event, ToolCallDelta):
+                    calls.add(event)
+                elif isinstance(event, NoTemplate):
+                    print(NO_TEMPLATE, file=sys.stderr)
                 elif isinstance(event, Done):
                     _end_line(text)
                     text = False
@@ -60,6 +81,8 @@ async def _talk(url: str, key: str | None, messages: list[Message], args: argpar
     finally:
         # What had come stays, and the sentence about its end begins a line of its own.
         _end_line(text)
+        for call in calls.told():
+            print(f"tool call: {call}")
 
 
 def _engine(args: argparse.Namespace) -> tuple[str, str | None]:

@@ -281,6 +281,11 @@ class Deck(Screen[None]):
             self.show_verdict(state)
         if before is None or before.engines is not state.engines or before.selected != state.selected:
             self.engine_list.show(engine_views(state))
+        if before is None or (before.engines, before.selected, before.chat_url) != (
+            state.engines,
+            state.selected,
+            state.chat_url,
+        ):
             self._show_chat_target(state)
         if before is None or before.selected != state.selected:
             self.log_pane.title_for(state.selected)
@@ -342,5 +347,8 @@ class Deck(Screen[None]):
             self.standing_line.update(words)
 
     def _show_chat_target(self, state: DeckState) -> None:
+        if state.chat_url:
+            self.chat.set_target(state.chat_url, ready=True)
+            return
         engine = state.engine
         self.chat.set_target(engine.unit.name if engine else "", ready=bool(engine and engine.ready))

@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from gpudeck.app.chat_desk import ChatDesk, ChatFace, told
-from gpudeck.services.http.events import Done, Usage
+from gpudeck.app.chat_desk import NO_TEMPLATE, ChatDesk, ChatFace, told
+from gpudeck.services.http.conversation import ChatSettings, Exchange
+from gpudeck.services.http.events import Done, Message, Usage
 from tests.services.http.stub import Stub, answer, serving, stream
 
 CHAT = "/v1/chat/completions"
@@ -18,6 +19,7 @@ class Shown:
     def __init__(self) -> None:
         self.text = ""
         self.reasoning = ""
+        self.notes: list[str] = []
         self.ends: list[tuple[str, str]] = []
 
     @property
@@ -31,12 +33,13 @@ class Shown:
         return ChatFace(
             text,
             reasoning,
+            self.notes.append,
             lambda figures: self.ends.append(("finish", figures)),
             lambda sentence: self.ends.append(("fail", sentence)),
         )
 
 
-def piece(**delta: str) -> str:
+def piece(**delta: object) -> str:
     return json.dumps({"choices": [{"delta": delta, "finish_reason": None}]})
 
 
@@ -122,6 +125,63 @@ async def test_nobody_listens() -> None:
     await ChatDesk(shown.face).ask("http://127.0.0.1:1", "m", "hello")
     assert shown.ends[0][0] == "fail"
     assert "Nothing answers at http://127.0.0.1:1" in shown.ends[0][1]
+
+
+async def test_settings_go_with_every_question() -> None:
+    shown = Shown()
+    desk = ChatDesk(shown.face)
+    desk.settings = ChatSettings(system="Be brief.", temperature=0.0, max_tokens=9, stop=("END",))
+    async with serving() as stub:
+        stub.replies[CHAT] = stream(piece(content="yes"), END, "[DONE]")
+        await desk.ask(stub.url, "m", "hello")
+        body = json.loads(stub.requests[-1][2])
+    assert body["messages"][0] == {"role": "system", "content": "Be brief."}
+    assert (body["temperature"], body["max_tokens"], body["stop"]) == (0.0, 9, ["END"])
+
+
+async def test_asking_again_forgets_what_came_after() -> None:
+    shown = Shown()
+    desk = ChatDesk(shown.face)
+    async with serving() as stub:
+        stub.replies[CHAT] = stream(piece(content="yes"), END, "[DONE]")
+        for question in ("one", "two", "three"):
+            await desk.ask(stub.url, "m", question)
+        assert [desk.question(back) for back in (0, 1, 3, 4)] == [None, "three", "one", None]
+        await desk.ask(stub.url, "m", "two, better", back=2)
+        assert [turn["content"] for turn in sent(stub)[-1]] == ["one", "yes", "two, better"]
+        assert [turn.content for turn in desk.turns] == ["one", "yes", "two, better", "yes"]
+
+
+async def test_a_loaded_conversation_goes_on() -> None:
+    shown = Shown()
+    desk = ChatDesk(shown.face)
+    turns = [Message("system", "s"), Message("user", "q"), Message("assistant", "a")]
+    assert desk.load(turns) == (Exchange("q", "a"),)
+    assert not desk.turn_to("first")
+    assert list(desk.turns) == turns
+    async with serving() as stub:
+        stub.replies[CHAT] = stream(piece(content="yes"), END, "[DONE]")
+        await desk.ask(stub.url, "m", "more")
+        assert [turn["content"] for turn in sent(stub)[0]] == ["s", "q", "a", "more"]
+
+
+async def test_tool_calls_refusals_and_a_missing_template_are_said() -> None:
+    shown = Shown()
+    desk = ChatDesk(shown.face)
+    call = {"index": 0, "function": {"name": "weather", "arguments": "{}"}}
+    async with serving() as stub:
+        stub.replies[CHAT] = stream(piece(tool_calls=[call]), END, "[DONE]")
+        await desk.ask(stub.url, "m", "one")
+        stub.replies[CHAT] = stream(piece(tool_calls=[call]), end="")  # cut: the call that had come stays
+        await desk.ask(stub.url, "m", "two")
+        assert shown.notes == ["The model calls a tool: weather({})"] * 2
+        stub.replies[CHAT] = stream(piece(refusal="I can "), piece(refusal="not."), END, "[DONE]")
+        await desk.ask(stub.url, "m", "three")
+        assert (shown.text, shown.notes[2:]) == ("I can not.", ["The model refuses:"])
+        stub.replies[CHAT] = answer(400, json.dumps({"error": {"message": "you must provide a chat template"}}))
+        stub.replies["/v1/completions"] = stream(json.dumps({"choices": [{"text": "x", "finish_reason": "stop"}]}))
+        await desk.ask(stub.url, "m", "four")
+        assert shown.notes[3:] == [NO_TEMPLATE]
 
 
 def test_figures_are_told_as_far_as_they_are_known() -> None:

@@ -23,6 +23,7 @@ class _Harness(App[None]):
         super().__init__()
         self._glyphs = glyphs
         self.sent: list[str] = []
+        self.back = 0
         self.cancelled = 0
 
     def compose(self) -> ComposeResult:
@@ -34,6 +35,7 @@ class _Harness(App[None]):
 
     def on_chat_submitted(self, message: ChatSubmitted) -> None:
         self.sent.append(message.text)
+        self.back = message.back
 
     def on_chat_cancelled(self, _message: ChatCancelled) -> None:
         self.cancelled += 1
@@ -126,6 +128,50 @@ async def test_many_pieces_are_drawn_few_times(monkeypatch: pytest.MonkeyPatch) 
         await _until(pilot, lambda: not app.pane.answering)
     assert "".join(drawn) == "".join(f"{number} " for number in range(500))
     assert len(drawn) <= 3
+
+
+async def test_a_question_that_is_edited_takes_the_place_of_those_behind_it() -> None:
+    app = _Harness()
+    async with app.run_test() as pilot:
+        for question in ("one", "two", "three"):
+            app.pane.begin(question)
+            app.pane.append(f"answer {question}")
+            app.pane.finish("")
+        await _until(pilot, lambda: "answer three" in app.shown)
+        app.pane.edit("two", 2)
+        await pilot.press(*"?", "enter")
+        await _until(pilot, lambda: app.sent == ["two?"])
+        assert app.back == 2
+        app.pane.drop(2)
+        await _until(pilot, lambda: [turn.question for turn in app.query(Turn)] == ["one"])
+        # Escape leaves the edit, and with it the place that it would have taken.
+        app.pane.edit("one", 1)
+        await pilot.press("escape", *"new", "enter")
+        await _until(pilot, lambda: app.sent == ["two?", "new"])
+        assert app.back == 0
+
+
+async def test_notes_stand_where_they_came() -> None:
+    app = _Harness()
+    async with app.run_test() as pilot:
+        app.pane.begin("q")
+        app.pane.note("no [b]template[/b] \x1b[2J")
+        app.pane.append("The answer.")
+        app.pane.note("calls a tool")
+        app.pane.finish("1 s")
+        await _until(pilot, lambda: "1 s" in app.shown)
+        places = [app.shown.index(text) for text in ("no [b]template[/b] ^[[2J", "The answer.", "calls a tool", "1 s")]
+        assert places == sorted(places)
+
+
+async def test_a_loaded_conversation_is_shown_whole() -> None:
+    app = _Harness()
+    async with app.run_test() as pilot:
+        app.pane.begin("before")
+        app.pane.finish("")
+        app.pane.show_past([("first", "one"), ("second", "two")])
+        await _until(pilot, lambda: "two" in app.shown and not app.pane.answering)
+        assert [(turn.question, turn.answer) for turn in app.query(Turn)] == [("first", "one"), ("second", "two")]
 
 
 async def test_reasoning_folds_when_the_answer_begins_and_opens_with_a_key() -> None:
