@@ -60,7 +60,9 @@ def run(args: argparse.Namespace) -> int:
         if not confirmed(told, yes=args.yes):
             return 1
         runner.install(spec, enable=args.enable, secrets=secrets, shown=preview)
-        print(f"Installed.  Start it with: {told_command(args, f'start {spec.name}')}")
+        there = runner.state(spec.name)
+        verb = "restart" if there is not None and there.runs else "start"
+        print(f"Installed.  {verb.capitalize()} it with: {told_command(args, f'{verb} {spec.name}')}")
         _offer_linger(args, runner)
     finally:
         runner.close()

@@ -52,6 +52,8 @@ specs = st.builds(
     ),
     program=st.tuples(programs),
     environment=st.lists(st.tuples(names, texts), unique_by=lambda pair: pair[0]).map(tuple),
+    user=st.sampled_from([None, "root", "nobody", "_a-b"]),
+    quiet=st.booleans(),
 )
 numbers = itertools.count()
 
@@ -71,6 +73,7 @@ def test_generated_specs(connection: Connection, spec: EngineSpec) -> None:
         ((program, words, *_),) = facts["ExecStart"]
         assert (program, *words) == (spec.program[0], *argv(spec))
         assert facts["Environment"] == [f"{name}={value}" for name, value in variables.items()]
+        assert facts["User"] == ("" if spec.user in (None, "root") else spec.user)
         assert facts["EnvironmentFiles"] == [("/etc/gpudeck/x.env", True)]
         assert spec_of(path.read_text()) == spec
     finally:

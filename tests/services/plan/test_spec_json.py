@@ -39,6 +39,8 @@ specs = st.builds(
     program=st.lists(texts, max_size=3).map(tuple),
     environment=st.lists(st.tuples(texts, texts), max_size=3).map(tuple),
     shared_gpus=st.lists(whole, max_size=3).map(tuple),
+    user=st.none() | texts,
+    quiet=st.booleans(),
 )
 
 
