@@ -38,7 +38,7 @@ async def test_a_key_is_never_shown_and_the_chat_carries_it(home: Path) -> None:
         await desk.press("c")
         await desk.write("what are you?")
         await desk.press("enter")
-        await desk.sees("tokens/s")
+        await desk.sees("first token")
         found = [path for path in home.rglob("*") if path.is_file() and KEY in path.read_text(errors="replace")]
         assert [path.name for path in found] == ["secrets.env"]
 

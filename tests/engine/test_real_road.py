@@ -98,7 +98,7 @@ def test_from_bare_cards_to_an_answer_and_back(tmp_path: Path, vllm: Path, fake_
         terminal.press("c")
         terminal.write("Say something.")
         terminal.press("enter")
-        terminal.wait_for("tokens/s", 180)
+        terminal.wait_for("first token", 180)
 
         # What the screen said is true.
         assert systemctl("is-active", UNIT) == "active"

@@ -49,7 +49,7 @@ def serve(side: Roadside) -> None:
         terminal.press("c")
         terminal.write("What are you?")
         terminal.press("enter")
-        terminal.wait_for("tokens/s", 60)
+        terminal.wait_for("first token", 60)
         side.keep(terminal, "answered")
         with _Load(port, 32):
             time.sleep(12)  # the history of the cards fills, a column a second

@@ -78,7 +78,7 @@ def walk(manager: Manager, home: dict[str, str], unit_file: Path, runner: str) -
         terminal.press("c")
         terminal.write("what are you?")
         terminal.press("enter")
-        terminal.wait_for("tokens/s")
+        terminal.wait_for("first token")
         assert any("POST /v1/chat/completions" in line for line in manager.journal())
         terminal.process.send_signal(signal.SIGKILL)
         terminal.wait_end()

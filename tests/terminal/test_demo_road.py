@@ -66,7 +66,7 @@ def test_the_whole_road(home: dict[str, str], tmp_path: Path) -> None:
         terminal.write("what are you?")
         terminal.press("enter")
         terminal.wait_for("simulated engine", 30)
-        terminal.wait_for("tokens/s", 30)
+        terminal.wait_for("first token", 30)
         # The panel is killed; the engine is not.
         terminal.process.send_signal(signal.SIGKILL)
         terminal.wait_end()
