@@ -7,7 +7,7 @@ import pytest
 from gpudeck.app.panel import Panel
 from gpudeck.services.engine import choose
 from tests.app.panels import demo, panel
-from tests.rigs.at_the_panel import free_port
+from tests.rigs.at_the_panel import answered, free_port
 
 pytestmark = pytest.mark.panel
 LLAMA = "demo-llama-3.1-8b"
@@ -38,7 +38,7 @@ async def test_a_key_is_never_shown_and_the_chat_carries_it(home: Path) -> None:
         await desk.press("c")
         await desk.write("what are you?")
         await desk.press("enter")
-        await desk.sees("first token")
+        await desk.until(lambda: answered(desk.shown), "answer")
         found = [path for path in home.rglob("*") if path.is_file() and KEY in path.read_text(errors="replace")]
         assert [path.name for path in found] == ["secrets.env"]
 

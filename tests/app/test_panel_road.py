@@ -4,7 +4,7 @@ import pytest
 
 from gpudeck.services.plan.findings import VerdictState
 from tests.app.panels import COMPACT, WIDE, demo, panel
-from tests.rigs.at_the_panel import free_port
+from tests.rigs.at_the_panel import answered, free_port
 
 pytestmark = [pytest.mark.panel, pytest.mark.usefixtures("home")]
 LLAMA = "demo-llama-3.1-8b"
@@ -26,7 +26,7 @@ async def test_the_whole_road_by_keys(size: tuple[int, int]) -> None:
         await desk.write("what are you?")
         await desk.press("enter")
         await desk.sees("What is real")
-        await desk.sees("first token")
+        await desk.until(lambda: answered(desk.shown), "answer")
         await desk.press("escape", "3", "x")
         await desk.sees(f"stop {LLAMA}")
         await desk.press("enter")  # pressed too easily: it answers nothing

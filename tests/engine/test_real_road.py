@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from tests.rigs import tiny_model
-from tests.rigs.at_the_panel import GPUDECK, choose_model, drag_card, free_port, set_options, stop_selected
+from tests.rigs.at_the_panel import GPUDECK, answered, choose_model, drag_card, free_port, set_options, stop_selected
 from tests.rigs.fakenvml.fixtures import PlayedBox
 from tests.rigs.terminal import Terminal
 from tests.services.box.boxes import pair
@@ -98,7 +98,7 @@ def test_from_bare_cards_to_an_answer_and_back(tmp_path: Path, vllm: Path, fake_
         terminal.press("c")
         terminal.write("Say something.")
         terminal.press("enter")
-        terminal.wait_for("first token", 180)
+        terminal.wait_until(answered, "answer", 180)
 
         # What the screen said is true.
         assert systemctl("is-active", UNIT) == "active"

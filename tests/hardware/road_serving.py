@@ -11,7 +11,7 @@ import httpx
 import psutil
 
 from tests.hardware.roadside import Roadside
-from tests.rigs.at_the_panel import choose_model, drag_card, free_port, set_options
+from tests.rigs.at_the_panel import answered, choose_model, drag_card, free_port, set_options
 from tests.rigs.terminal import Terminal
 
 MODEL = "llama-3.1-8b"
@@ -49,7 +49,7 @@ def serve(side: Roadside) -> None:
         terminal.press("c")
         terminal.write("What are you?")
         terminal.press("enter")
-        terminal.wait_for("first token", 60)
+        terminal.wait_until(answered, "answer", 60)
         side.keep(terminal, "answered")
         with _Load(port, 32):
             time.sleep(12)  # the history of the cards fills, a column a second

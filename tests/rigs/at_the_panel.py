@@ -1,5 +1,6 @@
 """An operator at the panel: what a person does, in the panel's own words, at a real terminal."""
 
+import re
 import socket
 import sys
 from collections.abc import Mapping
@@ -24,6 +25,11 @@ FIELDS = (
     "--load-format",
     "--enforce-eager",
 )
+
+
+def answered(screen: str) -> bool:
+    """Whether an answer is whole: the chat then tells the tokens of prompt and answer, as nothing else does."""
+    return re.search(r"\d \+ \d", screen) is not None
 
 
 def free_port() -> int:

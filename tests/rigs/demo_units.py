@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.rigs.at_the_panel import GPUDECK, choose_model, drag_card, free_port, set_options
+from tests.rigs.at_the_panel import GPUDECK, answered, choose_model, drag_card, free_port, set_options
 from tests.rigs.terminal import Terminal
 
 MODEL = "demo-llama-3.1-8b"
@@ -78,7 +78,7 @@ def walk(manager: Manager, home: dict[str, str], unit_file: Path, runner: str) -
         terminal.press("c")
         terminal.write("what are you?")
         terminal.press("enter")
-        terminal.wait_for("first token")
+        terminal.wait_until(answered, "answer")
         assert any("POST /v1/chat/completions" in line for line in manager.journal())
         terminal.process.send_signal(signal.SIGKILL)
         terminal.wait_end()

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.rigs.at_the_panel import GPUDECK, choose_model, drag_card, free_port, set_options, stop_selected
+from tests.rigs.at_the_panel import GPUDECK, answered, choose_model, drag_card, free_port, set_options, stop_selected
 from tests.rigs.terminal import Terminal
 
 pytestmark = [pytest.mark.terminal, pytest.mark.timeout(180)]
@@ -66,7 +66,7 @@ def test_the_whole_road(home: dict[str, str], tmp_path: Path) -> None:
         terminal.write("what are you?")
         terminal.press("enter")
         terminal.wait_for("simulated engine", 30)
-        terminal.wait_for("first token", 30)
+        terminal.wait_until(answered, "answer", 30)
         # The panel is killed; the engine is not.
         terminal.process.send_signal(signal.SIGKILL)
         terminal.wait_end()
