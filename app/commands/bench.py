@@ -53,7 +53,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     limits.add_argument("--first-token", type=_milliseconds, default=_LIMITS.first_token, metavar="MS", help="200")
     limits.add_argument("--p99", type=_milliseconds, default=_LIMITS.p99, metavar="MS", help="1000")
     told = parser.add_argument_group("what is told")
-    told.add_argument("--json", action="store_true", help="the result as one JSON document")
+    told.add_argument("--json", action="store_true", help="the result as one JSON document; with --results all of them")
     told.add_argument("--events", action="store_true", help="progress as JSON, a line each, for programs")
     told.add_argument("--results", action="store_true", help="run nothing: what was measured before, compared")
     told.add_argument(
@@ -137,7 +137,7 @@ def _told(args: argparse.Namespace, home: Path) -> int:
     results, troubles = kept(home)
     for trouble in troubles:
         print(f"gpudeck: {trouble}", file=sys.stderr)
-    if args.export == "json":
+    if args.export == "json" or (args.json and not args.export):
         print_json({"results": [document(result) for result in results]})
     elif args.export == "csv":
         sys.stdout.write(as_csv(results))

@@ -195,8 +195,8 @@ class VllmClient:
         httpx = await asyncio.to_thread(importlib.import_module, "httpx")
         if self._http is None:
             # A proxy of the environment is for other hosts, and would be asked for this machine's ports too.
-            # As many connections as are asked for: a load opens hundreds.
-            limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
+            # As many connections as are asked for, and kept: a load opens hundreds, and is not to time their opening.
+            limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
             self._http = httpx.AsyncClient(trust_env=not self.address.loopback, follow_redirects=False, limits=limits)
         headers = {"Accept-Encoding": "identity"}
         if self._key:

@@ -59,6 +59,7 @@ def test_runs_are_kept_compared_and_exported(gpudeck: Gpudeck, engines: tuple[st
     assert len(rows) == 6
     exported = json.loads(gpudeck("bench", "--export", "json", "--demo").out)
     jsonschema.validate(exported, json.loads((DOCS / "bench-results.schema.json").read_text()))
+    assert json.loads(gpudeck("bench", "--results", "--json", "--demo").out) == exported
     assert gpudeck("bench", "--export", "md", "--demo").out.startswith("## demo-llama")
 
 
