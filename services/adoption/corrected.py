@@ -1,7 +1,6 @@
 """The unit that gpudeck would write in the place of a hand-written one, as text and as a diff."""
 
 import difflib
-import re
 from dataclasses import replace
 
 from gpudeck.services.adoption.types import Review, UnitFiles
@@ -9,13 +8,8 @@ from gpudeck.services.engine.systemd.files import secrets_file
 from gpudeck.services.engine.types import Scope
 from gpudeck.services.engine.unit_text import unit_text
 from gpudeck.services.plan.command import argv, environment
-from gpudeck.services.plan.secrets import secrets_of
+from gpudeck.services.plan.secrets import masked, secrets_of
 
-_SECRET = re.compile(
-    r"(?:--(?:api[-_]k|hf[-_]t)[a-z-_]*[ =]\s*|(?:API_?KEYS?|ACCESS_KEY|TOKEN|SECRET|SECRET_KEY|PASSWORD)=)"
-    r"""("[^"\n]*"|'[^'\n]*'|[^\s"']+)""",
-    re.IGNORECASE,
-)
 _ENV = "/usr/bin/env"  # finds on the unit's PATH what the hand-written one left to a shell
 
 
@@ -43,10 +37,7 @@ def difference(files: UnitFiles, text: str, name: str) -> str:
     lines = difflib.unified_diff(
         standing.splitlines(), text.splitlines(), files.path or files.unit, f"vllm-{name}.service", lineterm=""
     )
-    found = "\n".join(lines)
-    for secret in _secrets(found):
-        found = found.replace(secret, "***")
-    return found
+    return masked("\n".join(lines))
 
 
 def keys_words(review: Review, scope: Scope) -> str:
@@ -56,8 +47,3 @@ def keys_words(review: Review, scope: Scope) -> str:
         return ""
     unit = f"vllm-{review.corrected.name}.service"
     return f"{' and '.join(names)} would go into {secrets_file(scope, unit)}, which only its owner reads (mode 0600)."
-
-
-def _secrets(text: str) -> set[str]:
-    """Keys and tokens that stand in a unit: they are not printed once more."""
-    return {word.strip("\"'") for word in _SECRET.findall(text)} - {""}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from gpudeck.services.adoption.launch import find_launch
+from gpudeck.services.plan.secrets import masked
 from gpudeck.services.text import printable
 
 PLACED = ("CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES", "VLLM_PP_LAYER_PARTITION")  # decide which cards run what
@@ -113,7 +114,7 @@ def drift_diff(drift: Drift) -> str:
     """A unified diff in printable text; "" where nothing that is shown differs."""
     before, after = drift.before.splitlines(), drift.after.splitlines()
     lines = difflib.unified_diff(before, after, *drift.sides, lineterm="", n=2)
-    return "\n".join(printable(line) for line in lines)
+    return "\n".join(printable(line) for line in masked("\n".join(lines)).split("\n"))
 
 
 def _arguments(launched: Launched) -> tuple[str, ...] | None:

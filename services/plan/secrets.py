@@ -15,6 +15,11 @@ _VARIABLE = re.compile(r"(?:^|_)(?:API_?KEYS?|ACCESS_KEY|TOKEN|SECRET|SECRET_KEY
 _LONGEST = 4096  # characters; no key comes near it, and a wrong file does
 # vLLM's parser takes each option's beginnings too, as far as no other option begins so.
 _OPTIONS = {"--api-k": API_KEY, "--hf-t": HF_TOKEN}
+_TOLD = re.compile(
+    r"(?:--(?:api[-_]k|hf[-_]t)[a-z-_]*[ =]\s*|(?:API_?KEYS?|ACCESS_KEY|TOKEN|SECRET|SECRET_KEY|PASSWORD)=)"
+    r"""("[^"\n]*"|'[^'\n]*'|[^\s"']+)""",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,13 @@ def is_secret(variable: str) -> bool:
 def secret_variable(option: str) -> str | None:
     """The variable that stands in for an option whose value nobody else may read; None for other options."""
     return next((variable for beginning, variable in _OPTIONS.items() if option.startswith(beginning)), None)
+
+
+def masked(text: str) -> str:
+    """A unit's or command's text without the keys and tokens in it, each wherever it stands."""
+    for secret in {word.strip("\"'") for word in _TOLD.findall(text)} - {""}:
+        text = text.replace(secret, "***")
+    return text
 
 
 def secret_options(words: Sequence[str]) -> dict[str, str]:

@@ -80,3 +80,11 @@ def test_a_diff_shows_one_option_a_line_and_no_secret() -> None:
 
 def test_foreign_words_do_not_reach_the_terminal() -> None:
     assert "\x1b" not in drift_diff(Drift(DriftKind.ON_DISK, "a", "\x1b[2J"))
+
+
+def test_a_key_that_was_put_into_a_unit_by_hand_is_not_told_in_its_diff() -> None:
+    before = "[Service]\nExecStart=/bin/vllm serve /m\n"
+    after = "[Service]\nEnvironment=VLLM_API_KEY=hush HF_HOME=/hf\nExecStart=/bin/vllm serve /m --api_key 'k hush'\n"
+    told = drift_diff(Drift(DriftKind.BY_HAND, before, after))
+    assert "hush" not in told
+    assert "+Environment=VLLM_API_KEY=*** HF_HOME=/hf" in told
