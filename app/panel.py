@@ -32,9 +32,10 @@ from gpudeck.services.errors import OperatorError
 from gpudeck.services.host.sampler import HostSampler, open_host
 from gpudeck.services.host.types import HostReading
 from gpudeck.widgets.chat_input import ChatInput
-from gpudeck.widgets.messages import DemandChanged, HostLooked
+from gpudeck.widgets.messages import DemandChanged, HostLooked, PlacementPreviewed
 
 _DRAIN_S = 0.05  # between two looks at logs that grow
+_REST_S = 0.3  # how long a snapshot waits for a pointer that carries a card
 _HEALTH_BEATS = 3  # by then a snapshot that was asked for health has come
 
 
@@ -86,6 +87,7 @@ class Panel(MetricsActs, LogActs, ScheduleActs, LingerActs, BenchActs):
         self._sampler = Sampler(setup.source, self._box_slot.put, INTERVAL_S, demand=Demand.NOTHING)
         self._demands: dict[str, Demand] = {}
         self._draining = False  # whether waiting log lines will be taken
+        self._box_waits = False  # a snapshot waits while a card is carried
         self._health_beats = 0  # snapshots that were waited for since the plan's cards were asked for their health
 
         self._host_slot: LatestSlot[HostReading] = LatestSlot(self.post_message, HostArrived)
@@ -142,7 +144,23 @@ class Panel(MetricsActs, LogActs, ScheduleActs, LingerActs, BenchActs):
 
     @on(BoxArrived)
     def _box_arrived(self) -> None:
+        if self.deck.board.carried:
+            # The pointer comes first: the cards are drawn behind its next frame, or when it rests.
+            self._box_waits = True
+            self.set_timer(_REST_S, self._take_box)
+        else:
+            self._take_box()
+
+    @on(PlacementPreviewed)
+    def _frame_of_drag(self) -> None:
+        if self._box_waits:
+            self.call_after_refresh(self._take_box)
+
+    def _take_box(self) -> None:
+        self._box_waits = False
         value = self._box_slot.take()
+        if value is None:
+            return
         # With the snapshot, so that both make one frame.
         self.show_header()
         if isinstance(value, Snapshot):
@@ -157,7 +175,7 @@ class Panel(MetricsActs, LogActs, ScheduleActs, LingerActs, BenchActs):
             self.change(state if same else self.judged(state))
             self._tell_news(before.snapshot, value)
             self._looked_at_plan(value)
-        elif value is not None:
+        else:
             self.change(replace(self.state, trouble=str(value)))
 
     def _looked_at_plan(self, snapshot: Snapshot) -> None:

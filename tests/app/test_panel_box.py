@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, replace
 
 import pytest
+from textual.geometry import Offset
 
 from gpudeck.services.box.simulated import SimulatedSource
 from gpudeck.services.box.types import Box, BoxEvent, Demand, Severity, Snapshot
@@ -107,3 +108,14 @@ async def test_a_hung_card_shows_its_age_and_a_card_that_is_missing_is_told() ->
     async with panel(replace(demo(), source=box), WIDE) as desk:
         await desk.sees("✗ 34 s old: GPU 1 does not answer.")
         await desk.sees("✗ GPU 3 can not be opened: Unknown Error.")
+
+
+async def test_the_cards_go_on_while_a_card_is_carried() -> None:
+    """A snapshot waits for the pointer's next frame, and for a moment only where the pointer rests."""
+    async with panel(demo()) as desk:
+        board = desk.panel.deck.board
+        board.grab(1, board.region.offset + Offset(4, 4))
+        await desk.until(lambda: board.carried, "card in the air")
+        before = desk.panel.state.snapshot
+        await desk.until(lambda: desk.panel.state.snapshot is not before, "another snapshot")
+        assert board.carried
