@@ -46,8 +46,10 @@ class BenchPage(Dialog[None]):
         Binding("down,tab", "app.focus_next", "next field", priority=True, show=False),
         Binding("up,shift+tab", "app.focus_previous", "previous field", priority=True, show=False),
         Binding("ctrl+e", "export", "write files", priority=True, id="bench.export"),
-        Binding("pageup,ctrl+up", "scroll(-1)", "up", priority=True, show=False, id="bench.up"),
-        Binding("pagedown,ctrl+down", "scroll(1)", "down", priority=True, show=False, id="bench.down"),
+        Binding("pageup,ctrl+up", "scroll('up')", "up", priority=True, show=False, id="bench.up"),
+        Binding("pagedown,ctrl+down", "scroll('down')", "down", priority=True, show=False, id="bench.down"),
+        Binding("ctrl+left", "scroll('left')", "to the left", priority=True, show=False, id="bench.left"),
+        Binding("ctrl+right", "scroll('right')", "to the right", priority=True, show=False, id="bench.right"),
     ]
     DEFAULT_CSS = """
     BenchPage > #dialog { width: 96%; max-width: 170; height: 96%; padding: 0 1; }
@@ -79,7 +81,12 @@ class BenchPage(Dialog[None]):
             yield Static(id="bench-results")
 
     def keys(self) -> tuple[tuple[str, str, str], ...]:
-        return (("Enter", "measure", "run"), ("Esc", "end, close", "leave"), ("^e", "CSV, JSON, Markdown", "export"))
+        return (
+            ("Enter", "measure", "run"),
+            ("Esc", "end, close", "leave"),
+            ("^e", "CSV, JSON, Markdown", "export"),
+            ("^arrows", "scroll", "scroll('down')"),
+        )
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
@@ -104,9 +111,14 @@ class BenchPage(Dialog[None]):
     def action_export(self) -> None:
         self.post_message(ExportAsked())
 
-    def action_scroll(self, direction: int) -> None:
+    def action_scroll(self, way: str) -> None:
         scroll = self.query_one(ScrollableContainer)
-        scroll.scroll_page_down() if direction > 0 else scroll.scroll_page_up()
+        {
+            "up": scroll.scroll_page_up,
+            "down": scroll.scroll_page_down,
+            "left": scroll.scroll_page_left,
+            "right": scroll.scroll_page_right,
+        }[way](animate=False)
 
     # -- what is shown
 

@@ -3,7 +3,7 @@
 import csv
 import io
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gpudeck.services.bench.compare import Group, groups, strengths
 from gpudeck.services.bench.stages import balance_of
@@ -118,7 +118,9 @@ def _group_lines(group: Group, *, plain: bool) -> list[str]:
     results, names = group.results, names_in(group)
     lines = [f"{model_words(results[0])}, {group.workload.words()}", *table(comparison(group))]
     if len(results) > 1:
-        lines += ["", "Tokens a second", *_bars(group, plain=plain)]
+        for title, figure, words in _PLOTS:
+            lines += ["", title, *_bars(group, figure, words, plain=plain)]
+        lines.append("")
         lines += [
             f"{names[place]}: "
             + (f"best for {each.words}" if each.words else "another placement is as good or better at everything")
@@ -154,20 +156,36 @@ def names_in(group: Group) -> list[str]:
     ]
 
 
-def _bars(group: Group, *, plain: bool) -> list[str]:
+def _bars(
+    group: Group, figure: Callable[[Level], float | None], words: Callable[[float], str], *, plain: bool
+) -> list[str]:
     """One bar for each placement and level, level by level, so that neighbours compare."""
     bars = [
-        (level.level, name, level_words(result, level), level.tokens_per_s)
+        (level.level, name, level_words(result, level), value)
         for name, result in zip(names_in(group), group.results, strict=True)
         for level in result.levels
-        if level.tokens_per_s
+        if (value := figure(level))
     ]
-    most = max((speed for *_, speed in bars if speed), default=0.0)
-    rows = [
-        (load, words, bar(speed / most, _BAR, plain=plain) if speed and most else "", amount(speed))
-        for _, words, load, speed in sorted(bars, key=lambda entry: entry[0])
-    ]
-    return table(rows) if rows else []
+    if not bars:
+        return ["nothing was told of it"]
+    most = max(value for *_, value in bars)
+    return table(
+        [
+            (load, name, bar(value / most, _BAR, plain=plain), words(value))
+            for _, name, load, value in sorted(bars, key=lambda entry: entry[0])
+        ]
+    )
+
+
+def _first_p99(level: Level) -> float | None:
+    return level.first_token.p99 if level.first_token is not None else None
+
+
+_PLOTS: tuple[tuple[str, Callable[[Level], float | None], Callable[[float], str]], ...] = (
+    ("Tokens a second: more is better", lambda level: level.tokens_per_s, amount),
+    ("First token, p99: less is better", _first_p99, duration),
+    ("Tokens a joule: more is better", lambda level: level.tokens_per_joule, amount),
+)
 
 
 def bar(share: float, cells: int, *, plain: bool = False) -> str:

@@ -51,6 +51,8 @@ def test_the_comparison_names_cards_and_draws_bars() -> None:
     text = "\n".join(comparison_lines([TP, PP]))
     assert "TP2 on 2 × A100-SXM4-40GB (1,2)" in text
     assert "PP2 on 2 × A100-SXM4-40GB (1,2)" in text
+    for title in ("Tokens a second", "First token, p99: less is better", "Tokens a joule"):
+        assert title in text
     assert "█" in text
     assert max(map(len, text.splitlines())) <= 160
 
