@@ -33,9 +33,10 @@ FIELDS = (
     BenchField("Tokens in", "--input-tokens", "of each request"),
     BenchField("Tokens out", "--output-tokens", "of each request"),
     BenchField("At once", "--concurrency", "levels: 1,4,16"),
+    BenchField("Load", "--load", "auto, vllm, own: only alike compare"),
     BenchField("Limits, ms", "--first-token", "first token: median, p99"),
 )
-_DEFAULTS = ("", "512", "128", "1,4,16", "200,1000")
+_DEFAULTS = ("", "512", "128", "1,4,16", "auto", "200,1000")
 
 
 class BenchPage(Dialog[None]):

@@ -4,10 +4,11 @@ import csv
 import io
 import textwrap
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from gpudeck.services.bench.compare import Group, groups, strengths
 from gpudeck.services.bench.stages import balance_of
-from gpudeck.services.bench.types import Level, Result
+from gpudeck.services.bench.types import Generator, Level, Result
 from gpudeck.services.bench.words import (
     NOTHING,
     amount,
@@ -27,6 +28,10 @@ COLUMNS = (
 )  # fmt: skip
 _DECISIVE = ("load", "first token p50", "first token p99", "tokens/s", "tokens/s of one", "tokens/J", "limits")
 DIFFERENT = "The tables below are of different workloads or models: figures of one say nothing beside those of another."
+LOADS = (
+    "Some of them differ only in who made the load, which reads a stream at another pace: measured again with "
+    "--load own they compare."
+)
 _BAR = 30  # cells
 _WIDTH = 100  # columns of a sentence
 
@@ -108,7 +113,10 @@ def _card_words(level: Level, place: int) -> str:
 def comparison_lines(results: Sequence[Result], *, plain: bool = False) -> list[str]:
     """All results that are comparable beside each other, workload by workload; `plain` draws bars of #."""
     found = groups(results)
-    lines = [DIFFERENT, ""] if len(found) > 1 else []
+    lines = [DIFFERENT] if len(found) > 1 else []
+    if len({(group.model, replace(group.workload, generator=Generator.OWN)) for group in found}) < len(found):
+        lines.append(LOADS)
+    lines += [""] if lines else []
     for group in found:
         lines += [*_group_lines(group, plain=plain), ""]
     return lines[:-1]

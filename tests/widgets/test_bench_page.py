@@ -10,12 +10,13 @@ from gpudeck.widgets.glyphs import Glyphs
 @pytest.mark.parametrize(
     ("texts", "words"),
     [
-        (("chat", "512", "128", "1,4", "200,1000"),
-         ("chat", "--input-tokens=512", "--output-tokens=128", "--concurrency=1,4", "--first-token=200", "--p99=1000")),
-        (("a, b", "", "", " 1, 4 ", ""), ("a", "b", "--concurrency=1,4")),
-        (("--export=csv x", "1", "1", "1", "5"),
-         ("x", "--input-tokens=1", "--output-tokens=1", "--concurrency=1", "--first-token=5")),
-        (("", "", "", "", ",9"), ("--p99=9",)),
+        (("chat", "512", "128", "1,4", "own", "200,1000"),
+         ("chat", "--input-tokens=512", "--output-tokens=128", "--concurrency=1,4", "--load=own", "--first-token=200",
+          "--p99=1000")),
+        (("a, b", "", "", " 1, 4 ", "", ""), ("a", "b", "--concurrency=1,4")),
+        (("--export=csv x", "1", "1", "1", "auto", "5"),
+         ("x", "--input-tokens=1", "--output-tokens=1", "--concurrency=1", "--load=auto", "--first-token=5")),
+        (("", "", "", "", "", ",9"), ("--p99=9",)),
     ],
 )  # fmt: skip
 def test_the_form_becomes_words_of_the_command(texts: tuple[str, ...], words: tuple[str, ...]) -> None:

@@ -5,7 +5,16 @@ import io
 from dataclasses import replace
 
 from gpudeck.services.bench.compare import groups, strengths
-from gpudeck.services.bench.report import DIFFERENT, as_csv, as_markdown, bar, comparison_lines, names_in, result_lines
+from gpudeck.services.bench.report import (
+    DIFFERENT,
+    LOADS,
+    as_csv,
+    as_markdown,
+    bar,
+    comparison_lines,
+    names_in,
+    result_lines,
+)
 from gpudeck.services.bench.types import CardUse
 from tests.services.bench.results import by_vllm, level, result
 
@@ -24,6 +33,8 @@ def test_other_workloads_models_and_loads_are_never_beside_each_other() -> None:
     assert len(groups([TP, longer, other, by_vllm(TP)])) == 4
     assert comparison_lines([TP, longer])[0] == DIFFERENT
     assert DIFFERENT not in comparison_lines([TP, PP])
+    assert comparison_lines([TP, by_vllm(PP)])[:2] == [DIFFERENT, LOADS]
+    assert LOADS not in comparison_lines([TP, longer])
     assert DIFFERENT in as_markdown([TP, longer])
 
 
