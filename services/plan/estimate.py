@@ -36,7 +36,7 @@ class Speeds:
 
 
 def decode_estimate(box: Box, model: ModelFacts, spec: EngineSpec, memory: MemoryPlan) -> Estimate | None:
-    """The speed of decoding under this plan; None where its cards or its memory are not known."""
+    """The speed of decoding under this plan; None where its cards or its memory are not known, or a card stands twice."""
     speeds = decode_speeds(box, model, spec, memory, link_table(box))
     if speeds is None:
         return None
@@ -64,6 +64,8 @@ def decode_speeds(
     layers = partition_of(spec, model.layers)
     if not memory.per_gpu or len(layers) != stages or copies < 1 or stages < 1 or ranks < 1:
         return None
+    if len(set(placement.gpus)) < len(placement.gpus):
+        return None  # a card has no link with itself
     settings = settings_for(model, spec, box.gpu(placement.gpus[0]))
     most, longest = float(settings.max_num_seqs), memory.max_model_len
     batch, length = (

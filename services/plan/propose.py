@@ -175,6 +175,10 @@ def nearest(
     )
 
 
-def _distance(judgement: Judgement) -> tuple[int, int]:
+def _distance(judgement: Judgement) -> tuple[int, int, int]:
+    """Errors, the bytes that the fullest card lacks, and less KV cache."""
     errors = sum(finding.severity is Severity.ERROR for finding in judgement.findings)
-    return errors, -judgement.memory.kv_cache_tokens if judgement.memory is not None else 0
+    memory = judgement.memory
+    if memory is None:
+        return errors, 0, 0
+    return errors, max(0, *(-part.free for part in memory.per_gpu)), -memory.kv_cache_tokens

@@ -105,6 +105,17 @@ def test_a_blocked_plan_prints_its_result_and_exits_1(box: Path) -> None:
     assert found["placements"][0]["findings"][0]["severity"] == "error"
 
 
+@pytest.mark.parametrize(
+    "stages", [("1,1",), ("1", "1"), ("0,1", "1,0"), ("0,1,2", "3"), ("7",), ("9" * 30,), ("0,7",), ("0,0,0,0",)]
+)
+def test_an_impossible_placement_is_blocked_in_text_and_json(box: Path, stages: tuple[str, ...]) -> None:
+    words = [str(MODELS / "llama-3.1-8b"), *(word for stage in stages for word in ("--stage", stage))]
+    assert document(box, *words, code=1)["verdict"] == "blocked"
+    told = gpudeck("--box", str(box), *words)
+    assert (told.returncode, told.stderr) == (1, "")
+    assert "BLOCKED" in told.stdout
+
+
 def test_no_placement_at_all_exits_1_and_says_why(box: Path) -> None:
     found = document(box, str(MODELS / "mixtral-8x22b"), code=1)
     assert (found["verdict"], found["placements"]) == ("blocked", [])

@@ -131,6 +131,11 @@ def test_objectives_differ() -> None:
     assert sorted(gpu for stage in most for gpu in stage) == [0, 1, 2, 3]
 
 
+def test_the_nearest_is_the_one_that_lacks_least() -> None:
+    told = nearest(CROSSED, model("llama-3.1-70b"), spec()).message.split(" is blocked")[0]
+    assert all(card in told.rpartition("GPUs ")[2] for card in "0123"), told
+
+
 @pytest.mark.parametrize(
     ("box", "name", "asked", "part"),
     [
