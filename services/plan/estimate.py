@@ -36,7 +36,7 @@ class Speeds:
 
 
 def decode_estimate(box: Box, model: ModelFacts, spec: EngineSpec, memory: MemoryPlan) -> Estimate | None:
-    """The speed of decoding under this plan; None where its cards or its memory are not known, or a card stands twice."""
+    """The speed of decoding under this plan; None where cards or memory are not known, or a card stands twice."""
     speeds = decode_speeds(box, model, spec, memory, link_table(box))
     if speeds is None:
         return None
