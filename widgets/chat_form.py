@@ -22,8 +22,8 @@ _FIELDS = (
     ("temperature", "temperature", "0: always the likeliest word; empty: the server's own"),
     ("max_tokens", "max tokens", "the longest answer; empty: as much as the context holds"),
     ("stop", "stop", "texts that end the answer, with a comma and a blank between them"),
-    ("url", "server", "a server anywhere, http://host:port; empty: the engine that is selected"),
-    ("key_file", "key file", "holds that server's API key; empty: VLLM_API_KEY of the environment"),
+    ("url", "server", "http://host:port of one elsewhere; empty: the selected engine"),
+    ("key_file", "key file", "holds its API key; empty: VLLM_API_KEY of the environment"),
 )
 
 
@@ -56,7 +56,7 @@ class ChatForm(Dialog[ChatSettings | None]):
             yield Static("system prompt")
             yield TextArea(self._settings.system, tab_behavior="focus", highlight_cursor_line=False)
             for attribute, label, help_text in _FIELDS:
-                yield Static(Content.assemble(label, (f"  {help_text}", "$text-muted")))
+                yield Static(Content.assemble(label, (f"  {help_text}", "$foreground 65%")))
                 yield Input(
                     _text(getattr(self._settings, attribute)), id=attribute, compact=True, select_on_focus=False
                 )

@@ -2,11 +2,11 @@
 
 import argparse
 import asyncio
-import os
 import sys
 from contextlib import aclosing
 from typing import TextIO
 
+from gpudeck.app.access import key_from
 from gpudeck.app.chat_desk import NO_TEMPLATE, told
 from gpudeck.app.commands.common import POSITIVE, runner_for
 from gpudeck.app.commands.reaching import is_url, reached
@@ -22,7 +22,6 @@ from gpudeck.services.http.events import (
     ToolCallDelta,
 )
 from gpudeck.services.http.tool_calls import ToolCalls
-from gpudeck.services.plan.secrets import API_KEY
 from gpudeck.services.text import printable
 
 _MAX_PROMPT = 16 << 20  # characters from standard input: more than any context holds
@@ -36,12 +35,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-tokens", type=POSITIVE, metavar="N", help="the longest answer")
     parser.add_argument("--temperature", type=float, metavar="T")
     parser.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end the answer here (repeatable)")
-    parser.epilog = "An engine of this box gets its own API key where that can be read, others the one in VLLM_API_KEY."
+    parser.add_argument(
+        "--key-file", default="", metavar="FILE", help="holds the API key of a server named by its address"
+    )
+    parser.epilog = (
+        "An engine of this box gets its own API key where that can be read, others that of --key-file or VLLM_API_KEY."
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """The answer goes to standard output, reasoning and figures to standard error."""
-    url, key = (args.target, os.environ.get(API_KEY)) if is_url(args.target) else _engine(args)
+    url, key = (args.target, key_from(args.key_file)) if is_url(args.target) else _engine(args)
     messages = [Message("system", args.system)] if args.system else []
     messages.append(Message("user", _prompt(args)))
     asyncio.run(_talk(url, key, messages, args))

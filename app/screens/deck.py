@@ -249,16 +249,16 @@ class Deck(Screen[None]):
 
     def help_groups(self, own: Sequence[BindingType]) -> tuple[HelpGroup, ...]:
         """Every key for the help page: the panel's own first, then pane by pane, those with the most first."""
-        panes: tuple[tuple[str, Widget], ...] = (
-            ("Board", self.board),
-            ("Log", self.log_pane.view),
-            ("Chat", self.query_one(ChatInput)),
-            ("Box", self.cards),
-            ("All of a card", self.detail),
-            ("Engines", self.engine_list),
-            ("Verdict", self.verdict),
+        panes: tuple[tuple[str, Sequence[BindingType]], ...] = (
+            ("Board", self.board.BINDINGS),
+            ("Log", self.log_pane.view.BINDINGS),
+            ("Chat", [*ChatInput.BINDINGS, *ChatPane.BINDINGS]),
+            ("Box", self.cards.BINDINGS),
+            ("All of a card", self.detail.BINDINGS),
+            ("Engines", self.engine_list.BINDINGS),
+            ("Verdict", self.verdict.BINDINGS),
         )
-        return (help_group("Everywhere", own), *(help_group(title, widget.BINDINGS) for title, widget in panes))
+        return (help_group("Everywhere", own), *(help_group(title, bindings) for title, bindings in panes))
 
     # -- what is shown
 

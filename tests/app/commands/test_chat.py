@@ -65,3 +65,15 @@ def test_nothing_listens() -> None:
     done = chat("http://127.0.0.1:1", "hello")
     assert done.returncode == 1
     assert "Nothing answers at http://127.0.0.1:1" in done.stderr
+
+
+def test_a_key_from_a_file_and_a_text_that_ends_the_answer(engine: Engine, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("HF_TOKEN=x\nVLLM_API_KEY=secret\n")
+    done = chat(engine.url, "hello", "--key-file", str(key), "--stop", "simulated", VLLM_API_KEY="")
+    assert done.returncode == 0
+    assert done.stdout.startswith("Hello!")
+    key.write_text("two\nlines\n")
+    done = chat(engine.url, "hello", "--key-file", str(key))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "must hold the key alone" in done.stderr
