@@ -15,6 +15,8 @@ _MAX_MESSAGE = 400  # characters of the server's own words that are shown
 _CONTEXT = re.compile(r"(?:maximum )?context length is (?:only )?(\d+)")
 _INPUT = re.compile(r"(\d+) in the (?:messages|prompt)|request has (\d+) input tokens|passed (\d+) input tokens")
 _MAX_INPUT = re.compile(r"maximum input length of (\d+)")
+# 0.32 cuts an answer to what is left beside the prompt, and refuses only what no prompt leaves room for.
+_MAX_ANSWER = re.compile(r"max_tokens=\d+ cannot be greater than max_model_len=(\d+)")
 _ENGINE_DEAD = re.compile(r"EngineDead|EngineCore encountered an issue|[Ee]ngine (process )?(is )?dead")
 
 
@@ -48,6 +50,14 @@ def refusal(where: str, status: int, body: bytes, *, has_key: bool) -> OperatorE
         return OperatorError(f"{where} wants an API key ({status}): set VLLM_API_KEY to the one it was started with.")
     if status == 400 and (found := _CONTEXT.search(said)):
         return _context(where, said, int(found[1]))
+    if status == 400 and (found := _MAX_ANSWER.search(said)):
+        limit = int(found[1])
+        return ContextTooLongError(
+            f"The answer would not fit: {where} holds {limit:,} tokens of context, so that max tokens can be at most "
+            f"{limit:,}.",
+            limit,
+            limit,
+        )
     if status == 404 and "model" in said.lower():
         return UnknownModelError(f"{where} does not serve this model: {said}")
     if status == 404:

@@ -227,6 +227,23 @@ async def test_a_wrong_key(stub: Stub) -> None:
             None,
         ),
         ("This model's maximum context length is 1024 tokens. However, your request has 2000 input tokens.", 0),
+        (
+            "max_tokens=2000 cannot be greater than max_model_len=1024. Please request fewer output tokens. "
+            "(parameter=max_tokens, value=2000)",
+            1024,
+        ),
+        (
+            "This model's maximum context length is 1024 tokens. However, your prompt contains at least 1025 input "
+            "tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input "
+            "prompt. (parameter=input_tokens, value=1025)",
+            0,
+        ),
+        (
+            "This model's maximum context length is 1024 tokens. However, your prompt contains 30000 characters (more "
+            "than 10240 characters, which is the upper bound for 1024 input tokens). Please reduce the length of the "
+            "input prompt. (parameter=input_text, value=30000)",
+            0,
+        ),
     ],
 )
 async def test_context_length(stub: Stub, message: str, fits: int | None) -> None:
