@@ -111,7 +111,7 @@ async def test_enter_in_the_chat_says_what_is_missing() -> None:
         await desk.press("5")
         await desk.write("hello")
         await desk.press("enter")
-        await desk.hears("There is no engine to talk to: s starts the plan on the board.")
+        await desk.hears("There is no engine to talk to: s starts the plan on the board, Ctrl+O names a server")
         assert desk.panel.deck.chat.query_one("ChatInput").text == "hello"  # type: ignore[attr-defined]
         unit = UnitState("idle", "vllm-idle.service", Scope.SYSTEM, managed=True, active="inactive")
         desk.panel.post_message(UnitChanged(unit))
