@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudeck.services.box.types import GIB
+from gpudeck.services.box.types import GIB, Gpu
 from gpudeck.services.plan.findings import Finding, Severity
 from gpudeck.services.rules.rule import Plan, Rule, gib, named
 
@@ -26,25 +26,28 @@ _FROM = GIB  # cards of one kind differ by less
 
 
 def check(plan: Plan) -> Iterator[Finding]:
-    smallest = []
+    smallest: dict[int, list[Gpu]] = {}  # of each stage, by copy: only the stages of one copy share its layers
     for place, stage in enumerate(plan.spec.placement.stages):
-        gpus = plan.stage_gpus(tuple(dict.fromkeys(stage)))
-        if not gpus:
+        cards = plan.stage_gpus(tuple(dict.fromkeys(stage)))
+        if not cards:
             continue
-        least = min(gpus, key=lambda gpu: gpu.memory_bytes)
-        smallest.append(least)
-        unused = sum(gpu.memory_bytes - least.memory_bytes for gpu in gpus)
-        if len(gpus) > 1 and max(gpu.memory_bytes for gpu in gpus) - least.memory_bytes >= _FROM:
+        least = min(cards, key=lambda gpu: gpu.memory_bytes)
+        smallest.setdefault(place // max(plan.stages, 1), []).append(least)
+        unused = sum(gpu.memory_bytes - least.memory_bytes for gpu in cards)
+        if len(cards) > 1 and max(gpu.memory_bytes for gpu in cards) - least.memory_bytes >= _FROM:
             yield TP_MEMORY.finding(
                 f"In stage {place} {named(least)} has {gib(least.memory_bytes)}, and {gib(unused)} of the larger cards "
                 "stay unused.",
                 "Put cards of one size into each stage: pipeline stages may differ (a layer partition).",
             )
-    if len(smallest) > 1 and plan.spec.layer_partition is None:
-        least, most = (choose(smallest, key=lambda gpu: gpu.memory_bytes) for choose in (min, max))
+    if plan.stages < 2 or plan.spec.layer_partition is not None:
+        return
+    for gpus in smallest.values():
+        least, most = (choose(gpus, key=lambda gpu: gpu.memory_bytes) for choose in (min, max))
         if most.memory_bytes - least.memory_bytes >= _FROM:
             yield PP_MEMORY.finding(
                 f"The stages' cards have from {gib(least.memory_bytes)} to {gib(most.memory_bytes)}, and the layers "
                 "are split evenly.",
                 "Give --layer-partition, or leave --stage out: proposals compute it.",
             )
+            return

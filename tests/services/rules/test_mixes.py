@@ -46,6 +46,9 @@ def test_copies_do_not_wait_for_each_other() -> None:
     assert STAGES not in rules(judged(box, spec((0,), (1,), replicas=2), SMALL))
     assert STAGES not in rules(judged(box, spec((0,), (2,), (1,), (3,), replicas=2), SMALL))
     assert STAGES in rules(judged(box, spec((0,), (2,), (0,), (1,), replicas=2), SMALL))
+    assert "pp-mixed-memory" not in rules(judged(box, spec((0,), (1,), replicas=2), SMALL))
+    told = rules(judged(box, spec((0,), (1,), (2,), (3,), replicas=2), SMALL))
+    assert told.keys() & {"pp-mixed-memory", "memory-uneven"}
 
 
 @pytest.mark.parametrize("engine", [TP, PP])
