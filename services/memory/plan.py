@@ -51,6 +51,10 @@ class RankMemory:
         """What the budget leaves for the KV cache; negative when weights and peak exceed it."""
         return self.budget - self.weights - self.overhead.inside
 
+    def least(self, blocks: int) -> int:
+        """The budget in which weights, peak and so many blocks find room."""
+        return self.weights + self.overhead.inside + self.block_bytes * max(blocks, 1)
+
     @property
     def spare_beside_budget(self) -> int:
         """What is left on the card when the budget is used up; negative when the rest does not fit beside it."""

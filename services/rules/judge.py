@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from gpudeck.services.box.types import Box
 from gpudeck.services.memory.partition import partition_of
-from gpudeck.services.memory.plan import memory_detail
+from gpudeck.services.memory.plan import MemoryDetail, memory_detail
 from gpudeck.services.models.types import ModelFacts
 from gpudeck.services.plan.findings import Finding, Judgement, Severity
 from gpudeck.services.plan.types import EngineSpec
@@ -80,9 +80,9 @@ def judge(
     return Judgement(findings, detail.plan if detail is not None and model.weights is not None else None, layers)
 
 
-def _without_model(plan: Plan) -> Iterator[Finding]:
+def _without_model(plan: Plan, detail: MemoryDetail | None = None) -> Iterator[Finding]:
     yield from placement.check(plan)
-    yield from neighbours.check(plan)
+    yield from neighbours.check(plan, detail)
     yield from architecture.check_cards(plan)
     yield from links.check(plan)
     yield from numa.check(plan)
@@ -96,7 +96,7 @@ def _without_model(plan: Plan) -> Iterator[Finding]:
 
 
 def _with_model(judged: ModelPlan) -> Iterator[Finding]:
-    yield from _without_model(judged.plan)
+    yield from _without_model(judged.plan, judged.memory)
     if not judged.plan.gpus:
         return
     yield from parallel.check(judged)

@@ -194,11 +194,11 @@ def _cache(memory: MemoryDetail) -> Iterator[Finding]:
         return
     rank = min(keeping, key=lambda rank: rank.blocks(memory.settings))
     if memory.blocks == 0:
-        needed = rank.weights + rank.overhead.inside + rank.block_bytes * max(memory.needed, 1)
+        needed = rank.least(memory.needed)
         enough = -(-needed * 100 // max(rank.cuda_total, 1)) / 100
         share = enough if memory.settings.utilization < enough <= _MOST_SHARE else None
         raised = f"Use --gpu-memory-utilization {share:.2f}, " if share is not None else "Use "
-        least = rank.weights + rank.overhead.inside + rank.block_bytes
+        least = rank.least(1)
         if (
             enough > _MOST_SHARE
             and memory.settings.utilization < _USUAL_SHARE
@@ -331,7 +331,7 @@ def _useful_share(memory: MemoryDetail, rank: RankMemory, room: float) -> float 
     if rank.cuda_total <= 0:
         return None
     share = int(room / rank.cuda_total * 100) / 100
-    least = rank.weights + rank.overhead.inside + rank.block_bytes * max(memory.needed, 1)
+    least = rank.least(memory.needed)
     return share if 0 < share <= 1 and share * rank.cuda_total >= least else None
 
 

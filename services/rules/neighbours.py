@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gpudeck.services.memory.plan import MemoryDetail
 from gpudeck.services.memory.settings import default_utilization
 from gpudeck.services.plan.changes import Change, options_change
 from gpudeck.services.plan.extra import extra_value
@@ -43,11 +44,12 @@ _TIGHT_FROM = 0.95
 _LEAST_SHARE = 0.1  # below it no engine is worth its start
 
 
-def check(plan: Plan) -> Iterator[Finding]:
+def check(plan: Plan, memory: MemoryDetail | None = None) -> Iterator[Finding]:
+    """`memory` is the plan's, where it has a model: a share that it could not start in is no way out."""
     if not plan.around.neighbours:
         return
     yield from _claimed(plan)
-    yield from _budgets(plan)
+    yield from _budgets(plan, memory)
     yield from _port(plan)
 
 
@@ -78,7 +80,7 @@ def _claimed(plan: Plan) -> Iterator[Finding]:
     )
 
 
-def _budgets(plan: Plan) -> Iterator[Finding]:
+def _budgets(plan: Plan, memory: MemoryDetail | None) -> Iterator[Finding]:
     spec = plan.spec
     for card in dict.fromkeys(spec.placement.gpus):
         others = [
@@ -99,7 +101,7 @@ def _budgets(plan: Plan) -> Iterator[Finding]:
             if share is not None
         ]
         room = int((_TIGHT_FROM - (total - (shares[0] or 0))) * 100 + 1e-9) / 100
-        possible = shares[0] is not None and room >= _LEAST_SHARE
+        possible = shares[0] is not None and room >= max(_LEAST_SHARE, _least_share(memory))
         rule = SHARED_BUDGET if total > 1 + 1e-9 else SHARED_TIGHT
         yield rule.finding(
             f"GPU {card} is shared, and the engines' shares of its memory add up to {total:.2f}: {listed(told)}.",
@@ -109,6 +111,13 @@ def _budgets(plan: Plan) -> Iterator[Finding]:
             options_change(gpu_memory_utilization=room) if possible else None,
         )
         return  # one card tells it; the change mends the least room first where it is applied again
+
+
+def _least_share(memory: MemoryDetail | None) -> float:
+    """The share of each card in which weights, peak and one request find room."""
+    if memory is None:
+        return 0.0
+    return max((rank.least(memory.needed) / max(rank.cuda_total, 1) for rank in memory.ranks), default=0.0)
 
 
 def _share(plan: Plan, engine: EngineSpec) -> float | None:

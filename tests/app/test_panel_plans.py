@@ -1,5 +1,7 @@
 """Several plans on one box, by keys: begun, turned to, told of each other, discarded."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpudeck.services.plan.findings import VerdictState
@@ -73,6 +75,8 @@ async def test_a_key_does_what_a_finding_says() -> None:
         await desk.press("f")
         await desk.hears("No finding here has a fix")
         await desk.place((1,))
+        small = replace(desk.panel.state.draft.options, gpu_memory_utilization=0.45)
+        desk.panel.draft_changed(options=small)
         await desk.press("n")
         await desk.choose_model(LLAMA)
         await desk.place((1,))
@@ -85,7 +89,8 @@ async def test_a_key_does_what_a_finding_says() -> None:
         await desk.until(lambda: "gpu-shared-budget" in rules(desk), "what sharing asks for")
         await desk.press("enter")
         await desk.hears("Done for gpu-shared-budget")
-        assert desk.panel.state.draft.options.gpu_memory_utilization == pytest.approx(0.1)
+        assert desk.panel.state.draft.options.gpu_memory_utilization == pytest.approx(0.5)
+        assert desk.panel.state.judgement.state is not VerdictState.BLOCKED
 
 
 async def test_a_first_start_is_cautious_and_steps_up_once_it_has_run() -> None:

@@ -72,6 +72,17 @@ def test_no_share_is_advised_below_what_an_engine_can_use() -> None:
     assert "gpu-memory-utilization" not in found.fix
 
 
+def test_no_share_is_advised_in_which_the_model_does_not_fit() -> None:
+    engine = replace(spec((1,)), shared_gpus=(1,))
+    other = neighbour((1,), gpu_memory_utilization=0.6)
+    around = Surroundings(neighbours=(other,))
+    small = judge(MIXED, model("llama-3.2-1b"), engine, around=around).findings
+    large = judge(MIXED, model("llama-3.1-8b"), engine, around=around).findings
+    changes = [next(found.change for found in each if found.rule == "gpu-shared-budget") for each in (small, large)]
+    assert changes[0] is not None
+    assert changes[1] is None  # 15 GiB of weights in a third of 40
+
+
 def test_a_fixed_cache_is_no_share() -> None:
     engine = replace(spec((1,), extra=("--kv-cache-memory-bytes", "1000000000")), shared_gpus=(1,))
     assert "gpu-shared-budget" not in findings(engine, neighbour((1,)))
