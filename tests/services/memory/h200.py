@@ -74,7 +74,7 @@ def _case(data: dict[str, Any]) -> Case:
 def main() -> None:
     print(f"{'case':28} {'tokens':>10} {'predicted':>10} {'error':>7}   {'MiB too much:':14} ready  verdict")
     print(f"{'':28} {'':>10} {'':>10} {'':>7}   {'weights peak graphs':22}")
-    worst = 0.0
+    worst = untold = 0.0
     for case in cases():
         if not case.memory:
             print(f"{case.id:28} {'':>10} {'':>10} {'':>7}   {'':22} {case.ready!s:6} {case.judgement().state.value}")
@@ -85,6 +85,8 @@ def main() -> None:
         if case.tokens:
             error = detail.plan.kv_cache_tokens / case.tokens - 1
             worst = max(worst, abs(error))
+            plan = memory_detail(BOX, case.model, case.spec, case.used).plan
+            untold = max(untold, abs(plan.kv_cache_tokens / case.tokens - 1))
         deltas = [
             rank.weights - (case.memory["weights"] or 0),
             rank.overhead.activation - (case.memory["activation_peak"] or 0),
@@ -96,7 +98,7 @@ def main() -> None:
             f"{case.id:28} {case.tokens or 0:10d} {detail.plan.kv_cache_tokens:10d} {error:7.2%}   {shown} "
             f"{case.ready!s:6} {verdict}"
         )
-    print(f"largest error in tokens: {worst:.2%}")
+    print(f"largest error in tokens: {worst:.2%}; where nobody tells vLLM's version: {untold:.2%}")
 
 
 if __name__ == "__main__":
