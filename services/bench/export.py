@@ -7,6 +7,7 @@ from gpudeck.services.bench.document import document
 from gpudeck.services.bench.report import as_csv, as_markdown
 from gpudeck.services.bench.store import kept
 from gpudeck.services.errors import OperatorError
+from gpudeck.services.whole_file import umask_mode, write_whole
 
 NAME = "gpudeck-bench"
 
@@ -28,7 +29,7 @@ def write_all(home: Path, folder: Path) -> tuple[Path, ...]:
     for kind, text in texts.items():
         path = folder / f"{NAME}.{kind}"
         try:
-            path.write_text(text, encoding="utf-8")
+            write_whole(path, text.encode(), mode=umask_mode())
         except OSError as error:
             raise OperatorError(f"{path} can not be written: {error.strerror}.") from None
         written.append(path)

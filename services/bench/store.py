@@ -1,11 +1,8 @@
 """Where results are kept: one JSON file each, whole or not at all."""
 
 import json
-import os
 import re
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,6 +11,7 @@ from gpudeck.services.bench.types import Result
 from gpudeck.services.box.shape import ShapeError
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.text import printable
+from gpudeck.services.whole_file import write_whole
 
 _LARGEST = 16 << 20  # bytes
 _MOST = 2000  # files: the newest
@@ -29,22 +27,11 @@ def new_id(now: datetime, names: Sequence[str]) -> str:
 def keep(result: Result, home: Path) -> Path:
     """Write the result into `home`, for its owner to read.  Raises OperatorError."""
     path = home / f"{result.id}.json"
-    temporary = None
     try:
         home.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".new", dir=home)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(document(result), file, indent=1)
-            file.flush()
-            os.fsync(descriptor)
-        Path(temporary).replace(path)
-        temporary = None
+        write_whole(path, json.dumps(document(result), indent=1).encode())
     except OSError as error:
         raise OperatorError(f"The result can not be kept in {home}: {error.strerror}.") from None
-    finally:
-        if temporary is not None:
-            with suppress(OSError):
-                Path(temporary).unlink()
     return path
 
 

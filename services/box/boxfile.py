@@ -1,8 +1,6 @@
 """Box files: one box as JSON, written by hand or recorded.  docs/box-file.md tells every key."""
 
 import json
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from gpudeck.services.box.frames import Frame
 from gpudeck.services.box.shape import ShapeError
 from gpudeck.services.box.types import Box, Reading
 from gpudeck.services.errors import OperatorError
+from gpudeck.services.whole_file import umask_mode, write_whole
 
 MAX_FILE_BYTES = 128 << 20
 
@@ -63,21 +62,9 @@ def save_box_file(path: Path, file: BoxFile) -> None:
     """Write a box file whole or not at all.  Raises BoxFileError."""
     document = document_of(file.box, file.steady, file.frames, file.recorded_at)
     text = json.dumps(document, indent=None if file.frames else 2, ensure_ascii=False) + "\n"
-    temporary: str | None = None
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".new")
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        # mkstemp makes files that only their owner reads; a box file is no secret.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # noqa: PTH101
-        os.replace(temporary, path)  # noqa: PTH105
+        write_whole(path, text.encode("utf-8", "replace"), mode=umask_mode())
     except OSError as error:
-        if temporary is not None and os.path.exists(temporary):  # noqa: PTH110
-            os.unlink(temporary)  # noqa: PTH108
         raise BoxFileError(f"{path} can not be written: {error.strerror or error}.") from None
 
 

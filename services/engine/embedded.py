@@ -115,11 +115,13 @@ class EmbeddedRunner:
         with self._told(spec.name):
             self._home.mkdir(parents=True, exist_ok=True)
             files.path.mkdir(mode=0o700, exist_ok=True)
-            if any(entry.name != files.lock.name for entry in files.path.iterdir()) and not self._is_ours(files):
+            if not (files.abandoned or self._is_ours(files)):
                 raise OperatorError(f"{files.path} was not written by gpudeck: choose another name, or move it away.")
             text = self._command(spec).text()
             refuse_other_than(shown, self.preview(spec))
             with holding(files.lock, spec.name):
+                if files.abandoned:
+                    files.clear()  # what an engine of that name had, its key above all, is not the new one's
                 if self._state(spec.name, files).alive and files.command.read_text(encoding="utf-8") != text:
                     raise OperatorError(f"{spec.name} runs with other settings: stop it first, or choose another name.")
                 if secrets:
@@ -173,8 +175,8 @@ class EmbeddedRunner:
             self._stop(name, files)
             # The command goes first: without it there is no engine, whatever else is left.
             files.command.unlink()
-            for entry in files.path.iterdir():
-                entry.unlink()
+            files.clear()
+            files.lock.unlink()
             files.path.rmdir()
         self._watcher.wake()
 

@@ -15,7 +15,6 @@ Standard library only: the supervisor imports it too.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -23,9 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from gpudeck.services.engine.processes import Process
+from gpudeck.services.whole_file import write_whole
 
 MADE_BY = "gpudeck"
 _BEFORE = ".1"  # behind the names of files about the run before
+_BESIDE_COMMAND = {"spec.json", "secrets.env", "stopping", "lock"} | {
+    name + old for name in ("run.json", "end.json", "engine.log") for old in ("", _BEFORE)
+}
 RUN_VARIABLE = "GPUDECK_RUN"  # in the environment of every process of a run
 
 
@@ -112,6 +115,18 @@ class EngineDirectory:
     def stopping(self) -> bool:
         return (self.path / "stopping").exists()
 
+    @property
+    def abandoned(self) -> bool:
+        """Whether it is what a broken off install or removal left: files of ours, or none, and no command."""
+        names = {entry.name for entry in self.path.iterdir()}
+        return all(name in _BESIDE_COMMAND or (name.startswith(".") and name.endswith(".new")) for name in names)
+
+    def clear(self) -> None:
+        """Remove all but the lock, which whoever clears it holds."""
+        for entry in self.path.iterdir():
+            if entry != self.lock:
+                entry.unlink()
+
     def run(self, *, before: bool = False) -> Run | None:
         """The present or last run, or the one `before`; None without one and for a file that can not be read."""
         try:
@@ -141,6 +156,10 @@ class EngineDirectory:
     def write_run(self, run: Run) -> None:
         write(self.path / "run.json", json.dumps(asdict(run)))
 
+    def forget_run(self) -> None:
+        """It never ran."""
+        (self.path / "run.json").unlink(missing_ok=True)
+
     def write_end(self, end: End) -> None:
         write(self.path / "end.json", json.dumps(asdict(end)))
 
@@ -159,17 +178,7 @@ class EngineDirectory:
 
 def write(path: Path, text: str) -> None:
     """Replace a file whole or not at all; only its owner may read it, since an environment can hold a key."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_whole(path, text.encode())
 
 
 def _load(path: Path) -> dict[str, Any]:

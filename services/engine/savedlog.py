@@ -1,11 +1,11 @@
 """A log written to a file of the operator's choice."""
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.text import printable
+from gpudeck.services.whole_file import write_whole
 
 
 def save(path: str, text: str) -> Path:
@@ -19,18 +19,11 @@ def save(path: str, text: str) -> Path:
     with suppress(RuntimeError):  # there is no such home
         file = file.expanduser()
     file = file.absolute()
-    made = False
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        made = True
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as saved:
-            saved.write(text)
+        write_whole(file, text.encode("utf-8", "replace"), new=True)
     except FileExistsError:
         raise OperatorError(f"{printable(str(file))} is there already: give another name.") from None
     except (OSError, ValueError) as error:
-        if made:
-            with suppress(OSError):
-                file.unlink()
         said = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise OperatorError(f"{printable(str(file))} can not be written ({said}): give another path.") from None
     return file

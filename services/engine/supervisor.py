@@ -80,8 +80,6 @@ class Supervisor:
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         self._redirect()
         main = self._spawn()
-        me = process(os.getpid()) or Process(os.getpid(), 0)
-        self._files.write_run(Run(self._run, boot_id(), time.time(), me, main))
         os.write(report, _STARTED.encode())
         os.close(report)
         asked_at = self._wait(main)
@@ -101,7 +99,7 @@ class Supervisor:
         os.close(log)
 
     def _spawn(self) -> Process:
-        """Start the engine; raises OSError where it can not be run."""
+        """Start the engine and write down that it runs; raises OSError where it can not be run."""
         argv = self._command.argv
         environment = (
             os.environ
@@ -115,9 +113,13 @@ class Supervisor:
             # What lies beside vllm in its environment: FlashInfer calls the ninja there.
             environment["PATH"] = f"{folder}:{path}"
         failed, failure = os.pipe()  # closed by a successful exec
+        gate, key = os.pipe()
         pid = os.fork()
         if pid == 0:
             try:
+                os.close(key)
+                if not os.read(gate, 1):  # whoever would have written us down is gone
+                    os._exit(203)
                 os.setsid()
                 for number in (signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores the last two
                     signal.signal(number, signal.SIG_DFL)
@@ -128,12 +130,20 @@ class Supervisor:
             finally:
                 os._exit(203)  # systemd's own status for a command that can not be run
         os.close(failure)
+        os.close(gate)
+        main = process(pid) or Process(pid, 0)
+        me = process(os.getpid()) or Process(os.getpid(), 0)
+        # Written down before it runs: an engine that nobody knows of would hold its cards for ever.
+        self._files.write_run(Run(self._run, boot_id(), time.time(), me, main))
+        os.write(key, b"1")
+        os.close(key)
         with os.fdopen(failed, "rb") as pipe:
             told = pipe.read()
         if told:
             os.waitpid(pid, 0)
+            self._files.forget_run()
             raise OSError(int(told), os.strerror(int(told)), argv[0])
-        return process(pid) or Process(pid, 0)
+        return main
 
     def _wait(self, main: Process) -> float:
         """Wait until the engine ends or a stop is asked for; returns when that was."""

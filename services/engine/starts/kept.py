@@ -7,7 +7,6 @@ counts as none, and one that can not be written is left.
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from gpudeck.services.engine.types import UnitState
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan import spec_json
 from gpudeck.services.plan.types import EngineSpec
+from gpudeck.services.whole_file import write_whole
 
 _MOST_STARTS = 20
 _SPECS = 2  # that which runs, and the one before it
@@ -89,7 +89,8 @@ class StartBook:
                 ready = known.ready
                 if state.managed:
                     ready = (state.spec, *(each for each in ready if each != state.spec))[:_SPECS]
-                _write(path, _document(Kept(tuple(starts[-_MOST_STARTS:]), ready)))
+                document = _document(Kept(tuple(starts[-_MOST_STARTS:]), ready))
+                write_whole(path, json.dumps(document).encode())
         except (OSError, OperatorError) as error:
             log.warning("%s is not kept: %s", path, error)
 
@@ -128,13 +129,3 @@ def _from_document(document: Mapping[str, Any]) -> Kept:
         for each in document["starts"]
     )
     return Kept(starts, tuple(spec_json.loads(text) for text in document["ready"]))
-
-
-def _write(path: Path, document: Mapping[str, Any]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(json.dumps(document), encoding="utf-8")
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -1,8 +1,6 @@
 """Unit files: where they lie, who wrote them, and how they are written whole or not at all."""
 
-import contextlib
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +13,7 @@ from gpudeck.services.engine.types import Scope
 from gpudeck.services.engine.unit_text import edited, spec_of
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.plan.types import EngineSpec
+from gpudeck.services.whole_file import sync_folder, write_whole
 
 _Version: TypeAlias = tuple[int, int, int]  # when it was changed, its size, its inode
 _LARGEST = 1 << 20  # no unit comes near it; a device or a wrong file must not be read for ever
@@ -99,44 +98,23 @@ def write(path: Path, text: str, mode: int = 0o644) -> None:
 
     From its first byte on it can be read by no one whom `mode` does not let.
     """
-    temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # systemd looks at names that end in a unit type only.  mkstemp's files are their owner's alone.
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
-        os.replace(temporary, path)  # noqa: PTH105
-        temporary = None
-        _sync_folder(path.parent)
+        # What is half written has a name that systemd does not look at, since it ends in no unit type.
+        write_whole(path, text.encode(), mode=mode)
     except OSError as error:
         raise OperatorError(_unwritable(path, error)) from None
-    finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)  # noqa: PTH108
 
 
 def delete(path: Path) -> None:
     """Raises OperatorError."""
     try:
         path.unlink()
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except FileNotFoundError:
         return
     except OSError as error:
         raise OperatorError(_unwritable(path, error)) from None
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _unwritable(path: Path, error: OSError) -> str:

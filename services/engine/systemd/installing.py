@@ -50,7 +50,7 @@ class Installing:
         if facts["LoadState"] == "masked":
             raise UnitTakenError(why_not_loaded(unit, facts, scope) or "")
         standing = str(path) if path.is_symlink() or path.exists() else facts["FragmentPath"]
-        if not standing:
+        if not standing or self._half_removed(path, facts["FragmentPath"]):
             return UnitPreview(str(path), text, reasons=reasons, secrets_file=keys)
         written_here = self._roster.authors.spec(standing, spec.name) is not None
         ours = standing == str(path) and not path.is_symlink() and written_here
@@ -82,8 +82,10 @@ class Installing:
     def remove(self, name: str) -> None:
         unit = self._roster.unit(name)
         path = files.unit_folder(self._roster.scope) / unit
-        if self._roster.authors.spec(str(path), name) is None:
-            if not path.exists() and self._roster.facts(unit)["LoadState"] == "not-found":
+        facts = self._roster.facts(unit)
+        ours = self._roster.authors.spec(str(path), name) is not None
+        if not ours and not self._half_removed(path, facts["FragmentPath"]):
+            if not path.exists() and facts["LoadState"] == "not-found":
                 raise NoUnitError(f"There is no {unit}: nothing was removed.")
             raise UnitTakenError(f"{unit} was not written by gpudeck: remove it by hand.")
         if not os.access(path.parent, os.W_OK):
@@ -92,10 +94,16 @@ class Installing:
         self._scheduling.clear(unit)
         self._orders.stop(unit)
         self._orders.disable(unit)
-        files.delete(path)
+        # The key goes first: without its unit nobody would look for it again, were this broken off in between.
         files.delete(files.secrets_file(self._roster.scope, unit))
+        files.delete(path)
         self._orders.reload()
         self._orders.reset(unit)
+
+    @staticmethod
+    def _half_removed(path: Path, fragment: str) -> bool:
+        """Whether its file is gone and systemd has not been told yet, as when a removal was broken off."""
+        return fragment == str(path) and not path.is_symlink() and not path.exists()
 
     def keep_secrets(self, name: str, secrets: Secrets) -> None:
         unit = self._roster.unit(name)

@@ -36,20 +36,3 @@ def test_why_not_is_said_in_a_sentence(path: str, said: str, tmp_path: Path, mon
         save(path, "text")
     assert said in str(told.value)
     assert [file.read_text() for file in tmp_path.iterdir()] == ["mine"]
-
-
-def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
-    full = os.open("/dev/full", os.O_WRONLY)
-    real = os.open
-
-    def on_a_full_disk(path: Path, flags: int, mode: int) -> int:
-        os.close(real(path, flags, mode))
-        return full
-
-    monkeypatch.setattr("gpudeck.services.engine.savedlog.os.open", on_a_full_disk)
-    with pytest.raises(OperatorError, match="No space left on device"):
-        save(str(tmp_path / "log"), "text\n")
-    monkeypatch.undo()
-    assert list(tmp_path.iterdir()) == []
