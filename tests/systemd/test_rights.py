@@ -115,6 +115,21 @@ def test_a_rule_lets_one_group_start_and_stop() -> None:
         assert all(allowed("op", verb, UNIT.name) for verb in ("start", "reset-failed", "stop"))
 
 
+@pytest.fixture
+def bystanders() -> Iterator[None]:
+    """Units that are no engines, some by a letter alone."""
+    service = "[Service]\nExecStart=/bin/sleep 1000\n[Install]\nWantedBy=multi-user.target\n"
+    names = ("other.service", "vllm.service", "xvllm-rights.service", "gpudeck-restart-vllm-rights.service")
+    units = dict.fromkeys(names, service) | {"vllm-rights.timer": "[Timer]\nOnActiveSec=1h\n"}
+    for name, text in units.items():
+        (UNIT.parent / name).write_text(text)
+    subprocess.run(["systemctl", "daemon-reload"], check=True)
+    yield
+    for name in units:
+        (UNIT.parent / name).unlink()
+    subprocess.run(["systemctl", "daemon-reload"], check=True)
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -130,11 +145,8 @@ def test_a_rule_lets_one_group_start_and_stop() -> None:
         ("daemon-reload",),
     ],
 )
+@pytest.mark.usefixtures("bystanders")
 def test_the_rule_lets_them_do_nothing_else(words: tuple[str, ...]) -> None:
-    for name in ("other.service", "vllm.service", "xvllm-rights.service", "gpudeck-restart-vllm-rights.service"):
-        (UNIT.parent / name).write_text("[Service]\nExecStart=/bin/sleep 1000\n[Install]\nWantedBy=multi-user.target\n")
-    (UNIT.parent / "vllm-rights.timer").write_text("[Timer]\nOnActiveSec=1h\n")
-    subprocess.run(["systemctl", "daemon-reload"], check=True)
     with ruled():
         assert allowed("op", "start", UNIT.name)
         assert not allowed("op", *words)
