@@ -171,19 +171,9 @@ class Table(Widget, can_focus=True):
             self._aim(self._drag.hover(self._surface.target_at(pointer)))
 
     def _frame(self) -> None:
-        if self._pointer is None or self._drag is None:
-            return
-        before = self._drag
-        self._aim_at_pointer(self._pointer)
-        if self._drag is before:
-            self._carry()
-        else:
-            # Moving the ghost lays the whole screen out anew: what a drop would make is shown before that.
-            self.call_after_refresh(self._carry)
-
-    def _carry(self) -> None:
         if self._pointer is not None and self._drag is not None:
             self._ghost.follow(self._pointer)
+            self._aim_at_pointer(self._pointer)
 
     def _tick(self) -> None:
         if self._pointer is not None and self._surface.push(self._pointer):
