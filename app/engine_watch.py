@@ -42,6 +42,7 @@ class EngineWatch(StartWatch):
         self._begun: set[str] = set()  # started; how that went is told by the units that arrive next
         self._starts: set[str] = set()  # started from here: the log is shown once the start was taken on
         self._found: frozenset[int] | None = None  # the main pids that ran when the panel was opened
+        self._served: set[str] = set()  # answered in the run that goes on, or that ended and was not told yet
         self._crashing: set[str] = set()  # crashed before they were ready, which was told
         self._asked: dict[str, int] = {}  # the main pid that is being asked, or was, whether it answers
 
@@ -81,7 +82,10 @@ class EngineWatch(StartWatch):
             died = known.ready and known.unit.active == "active" and not info.unit.alive
             if died or _started_again(known.unit, info.unit):
                 # The last words of its log are still on their way.
-                told = partial(self._tell_end, name, info.unit, self._trackers.get(name), served=known.ready)
+                # Between its end and the next try it is ready no more.
+                served = known.ready or name in self._served
+                self._served.discard(name)
+                told = partial(self._tell_end, name, info.unit, self._trackers.get(name), served=served)
                 self.set_timer(_LAST_WORDS_S, told)
             if info.unit.active != "failed" or died:
                 continue
@@ -107,6 +111,7 @@ class EngineWatch(StartWatch):
     def _act_began(self, message: ActBegan) -> None:
         self.forget_refusal()
         self._crashing.discard(message.name)
+        self._served.discard(message.name)
         self.change(states.with_engine(self.state, message.name, busy=message.doing))
 
     @on(ActEnded)
@@ -231,6 +236,7 @@ class EngineWatch(StartWatch):
             return
         self.change(states.with_engine(self.state, name, ready=True, served=served))
         self._crashing.discard(name)
+        self._served.add(name)
         if not (at_once and run in (self._found or ())):
             # One that served before the panel was opened is no news.
             self.say(f"{name} is ready. {refusal}".rstrip(), "warning" if refusal else "information")

@@ -6,6 +6,7 @@ from gpudeck.app import places
 from gpudeck.app.commands.common import known_engine, runner_for
 from gpudeck.app.commands.confirm import confirmed
 from gpudeck.app.commands.reloading import risk_of_reload
+from gpudeck.services.engine.schedule import timer_of
 from gpudeck.services.engine.starts.kept import StartBook
 from gpudeck.services.errors import OperatorError
 
@@ -22,7 +23,10 @@ def run(args: argparse.Namespace) -> int:
         if not state.managed:
             raise OperatorError(f"{state.unit} was not written by gpudeck, so gpudeck does not delete it.")
         running = "stops the running engine and " if state.alive else ""
-        told = f"This {running}deletes {state.unit}. {risk_of_reload(args, state.scope)}".rstrip()
+        beside = [timer_of(state.unit)] if runner.schedule(state.name) is not None else []
+        deleted = " and ".join([state.unit, *beside])
+        keys = " Keys that it holds go with it." if state.spec is not None and runner.api_key(state.name) else ""
+        told = f"This {running}deletes {deleted}.{keys} {risk_of_reload(args, state.scope)}".rstrip()
         if not confirmed(told, yes=args.yes):
             return 1
         runner.remove(state.name)

@@ -7,7 +7,8 @@ from gpudeck.app.commands.common import known_engine, runner_for, told_command
 from gpudeck.app.commands.confirm import confirmed
 from gpudeck.app.commands.reloading import risk_of_reload
 from gpudeck.services.engine.schedule import timer_of
-from gpudeck.services.engine.types import Schedule
+from gpudeck.services.engine.systemd.calendar import check_calendar
+from gpudeck.services.engine.types import Schedule, Scope
 from gpudeck.services.errors import OperatorError
 from gpudeck.services.text import printable
 
@@ -36,6 +37,8 @@ def run(args: argparse.Namespace) -> int:
         if args.when is None and (before is None or not args.off):
             print(f"{name} is {schedule_words(before) if before else 'not restarted by the clock'}.")
             return 0
+        if args.when is not None and state.scope is not Scope.EMBEDDED:
+            check_calendar(args.when)
         does = f"deletes {timer}" if args.off else f"writes {timer} and starts it"
         told = f"This {does}. {risk_of_reload(args, state.scope)}".rstrip()
         if not confirmed(told, yes=args.yes):

@@ -29,6 +29,8 @@ def add_drain(parser: argparse.ArgumentParser) -> None:
 def see_requests_off(args: argparse.Namespace, state: UnitState) -> None:
     """Tell which requests are in flight, and wait for their end where that is wished."""
     name = printable(state.name)
+    if not state.runs:
+        return
     now = in_flight(state)
     if now is None:
         if args.drain is not None:

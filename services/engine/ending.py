@@ -4,7 +4,20 @@ import signal
 
 from gpudeck.services.engine.types import UnitState
 
+_LAST_SIGNAL = 64  # SIGRTMAX on Linux
 _SIGNALLED = 128  # exit statuses from here on stand for signals, as in a shell
+
+
+# systemd.exec(5), "Process Exit Codes": what systemd could not do before the program's first word.
+_BEFORE_IT_RAN = {
+    200: "its working directory can not be entered",
+    203: "its program can not be executed: look whether the path in ExecStart is there and may be run",
+    216: "its group is not known",
+    217: "its user is not known",
+    226: "its view of the file system can not be set up",
+    238: "its state directory can not be made",
+    239: "its cache directory can not be made",
+}
 
 
 def how_it_ended(unit: UnitState) -> str:
@@ -17,6 +30,8 @@ def how_it_ended(unit: UnitState) -> str:
         )
     status = unit.exit_status
     match unit.result:
+        case "exit-code" if status in _BEFORE_IT_RAN:
+            return f"systemd could not start it (exit status {status}): {_BEFORE_IT_RAN[status]}."
         case "exit-code" if status is not None:
             return f"It ended with {status_words(status)}: the end of its log may say why."
         case "signal" | "core-dump" if status:
@@ -32,7 +47,8 @@ def how_it_ended(unit: UnitState) -> str:
 
 def status_words(status: int) -> str:
     """An exit status in words: "exit status 3", "SIGTERM (exit status 143)"."""
-    name = _signal(status) if status > _SIGNALLED else ""
+    # Above the signals' statuses stand those of systemd and of programs themselves.
+    name = _signal(status) if _SIGNALLED < status <= _SIGNALLED + _LAST_SIGNAL else ""
     return f"{name} (exit status {status})" if name else f"exit status {status}"
 
 

@@ -116,3 +116,18 @@ def test_following_repeats_nothing_of_the_history(runner: SystemdRunner, tmp_pat
         child.terminate()
     assert len(told) == len(set(told))
     runner.remove("seam")
+
+
+def test_a_service_of_others_that_ends_at_once_is_no_start(runner: SystemdRunner) -> None:
+    unit = Path("/etc/systemd/system/boom.service")
+    unit.write_text("[Service]\nExecStart=/bin/sh -c 'exit 1; vllm serve'\n")
+    subprocess.run(["systemctl", "daemon-reload"], check=True)
+    try:
+        done = subprocess.run([*GPUDECK, "start", "boom"], capture_output=True, text=True, check=False, timeout=60)
+    finally:
+        unit.unlink()
+        subprocess.run(["systemctl", "reset-failed", "boom.service"], check=False)
+        subprocess.run(["systemctl", "daemon-reload"], check=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("gpudeck: boom ended ")
+    assert "exit status 1" in done.stderr

@@ -19,6 +19,8 @@ from gpudeck.services.engine.types import Scope, UnitState
         ("timeout", 15, "longer to start or stop"),
         ("watchdog", 6, "It failed (watchdog)."),
         ("exit-code", 143, "ended with SIGTERM (exit status 143): "),
+        ("exit-code", 203, "systemd could not start it (exit status 203): its program can not be executed"),
+        ("exit-code", 250, "ended with exit status 250: "),
         ("exit-code", None, "It failed (exit-code)."),
     ],
 )
