@@ -1,5 +1,6 @@
 """What an operator says to an engine."""
 
+import asyncio
 import time
 from dataclasses import replace
 from functools import partial
@@ -101,17 +102,19 @@ class ChatActs(EngineActs):
 
         def answered(path: str | None) -> None:
             if path is not None:
-                self._save_turns(path, conversation.written(path.strip(), turns))
+                text = conversation.written(path.strip(), turns)
+                self.turn_worker("chat-file", partial(self._save_turns, path, text))
 
         offered = f"~/chat-{time.strftime('%Y%m%d-%H%M%S')}.md"
         note = "Every question that was answered: Markdown in a file that ends in .md, otherwise JSON."
         self.push_screen(PathDialog("Save the conversation", offered, note, glyphs=self.glyphs), answered)
 
-    def _save_turns(self, path: str, text: str) -> None:
+    async def _save_turns(self, path: str, text: str) -> None:
+        """A disk may be slow, or far away."""
         from gpudeck.services.engine.savedlog import save
 
         try:
-            file = save(path, text)
+            file = await asyncio.to_thread(save, path, text)
         except OperatorError as error:
             self.say(str(error), "error")
         else:
@@ -124,17 +127,19 @@ class ChatActs(EngineActs):
             return
 
         def answered(path: str | None) -> None:
-            if path is None:
-                return
-            try:
-                turns = conversation_file.load(path)
-            except OperatorError as error:
-                self.say(str(error), "error")
-            else:
-                self.deck.chat.show_past((one.question, one.answer) for one in self._chat.load(turns))
+            if path is not None:
+                self.turn_worker("chat-file", partial(self._load_turns, path))
 
         note = "A conversation in Markdown (.md) or JSON; it takes the place of the one in view."
         self.push_screen(PathDialog("Load a conversation", "~/", note, act="load", glyphs=self.glyphs), answered)
+
+    async def _load_turns(self, path: str) -> None:
+        try:
+            turns = await asyncio.to_thread(conversation_file.load, path)
+        except OperatorError as error:
+            self.say(str(error), "error")
+        else:
+            self.deck.chat.show_past((one.question, one.answer) for one in self._chat.load(turns))
 
     @on(ChatUnready)
     def tell_unready(self) -> None:

@@ -1,11 +1,13 @@
 """`gpudeck restart NAME`."""
 
 import argparse
+import sys
 
 from gpudeck.app.commands.colliding import refuse_collision
 from gpudeck.app.commands.common import known_engine, runner_for, told_command
 from gpudeck.app.commands.stopping import add_drain, on_interrupt, see_requests_off
 from gpudeck.app.commands.waiting import wait_ready
+from gpudeck.services.engine.drift import DriftKind
 from gpudeck.services.engine.listening import port_trouble
 from gpudeck.services.engine.types import Scope, UnitState
 from gpudeck.services.errors import OperatorError
@@ -26,6 +28,13 @@ def run(args: argparse.Namespace) -> int:
         if taken := port_trouble(state.spec, state):
             raise OperatorError(taken)  # while it still runs, if it does
         refuse_collision(args, runner, state)
+        if any(drift.kind is DriftKind.ON_DISK for drift in runner.drift(state.name)):
+            reload = told_command(args, f"reload {printable(state.name)}")
+            print(
+                f"{state.unit} was changed on disk, which systemd has not read: what it read before runs again; "
+                f"`{reload}` has it read the file, and a restart after that runs it.",
+                file=sys.stderr,
+            )
         see_requests_off(args, state)
         with on_interrupt(_left(args, state)):
             runner.restart(state.name)

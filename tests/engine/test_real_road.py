@@ -99,6 +99,8 @@ def test_from_bare_cards_to_an_answer_and_back(tmp_path: Path, vllm: Path, fake_
         terminal.write("Say something.")
         terminal.press("enter")
         terminal.wait_until(answered, "answer", 180)
+        # What the engine counts of itself stands in the engine list.
+        terminal.wait_for("KV cache  0 running", 60)
 
         # What the screen said is true.
         assert systemctl("is-active", UNIT) == "active"

@@ -56,6 +56,9 @@ def test_a_reload_asks_and_a_restart_then_runs_what_stands_there(home: dict[str,
     assert asked.returncode == 1
     assert "This has systemd read all of its units anew. No engine is restarted." in asked.stdout
     assert "Its file was changed" in gpudeck("status", "drifts", environment=home).stdout
+    early = gpudeck("restart", "drifts", "--no-wait", environment=home)
+    assert early.returncode == 0
+    assert "what it read before runs again; `gpudeck reload drifts` has it read the file" in early.stderr
     done = gpudeck("reload", "drifts", "--yes", environment=home)
     assert done.returncode == 0
     assert done.stdout.endswith("systemd has read it. `gpudeck restart drifts` runs drifts by it.\n")

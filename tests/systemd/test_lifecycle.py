@@ -132,6 +132,9 @@ def test_a_masked_unit_says_so(runner: SystemdRunner, tmp_path: Path) -> None:
         with pytest.raises(OperatorError, match=r"vllm-masked\.service is masked: systemctl unmask"):
             runner.install(engine(tmp_path, "masked", SLEEPS))
         assert (UNITS / "vllm-masked.service").is_symlink()
+        state = runner.state("masked")
+        assert state is not None
+        assert (state.active, state.sub) == ("inactive", "masked")
     finally:
         (UNITS / "vllm-masked.service").unlink()
         daemon_reload()

@@ -49,7 +49,8 @@ def state_from(facts: Facts, *, name: str, unit: str, scope: Scope, spec: Engine
         scope=scope,
         managed=spec is not None,
         active=facts["ActiveState"],
-        sub=facts["SubState"],
+        # A masked unit is "dead" like any other that does not run, and can not be started.
+        sub="masked" if facts["LoadState"] == "masked" else facts["SubState"],
         result=facts.get("Result", ""),
         main_pid=facts.get("MainPID") or None,
         since=facts["StateChangeTimestamp"] / 1e6 if facts["StateChangeTimestamp"] else None,
