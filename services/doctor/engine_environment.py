@@ -110,7 +110,7 @@ def ask(program: Sequence[str], seconds: float = _SECONDS) -> Versions:
         answer: dict[str, Any] = json.loads(done.stdout[:_LONGEST])
         pins = tuple(Pin(*pin) for pin in answer.pop("pins"))
         return Versions(**answer, pins=pins)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, RecursionError, AttributeError, TypeError, KeyError):
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise OperatorError(f"{python[0]} does not tell its versions ({printable(last[:200])}).") from None
 

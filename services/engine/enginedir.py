@@ -138,7 +138,7 @@ class EngineDirectory:
                 Process(int(found["supervisor"]["pid"]), int(found["supervisor"]["started"])),
                 Process(int(found["main"]["pid"]), int(found["main"]["started"])),
             )
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, OverflowError, KeyError, TypeError):
             return None
 
     def end(self, run: str, *, before: bool = False) -> End | None:
@@ -149,7 +149,7 @@ class EngineDirectory:
             end = End(
                 str(found["run"]), float(found["at"]), None if status is None else int(status), bool(found["asked"])
             )
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, OverflowError, KeyError, TypeError):
             return None
         return end if end.run == run else None
 
@@ -182,7 +182,10 @@ def write(path: Path, text: str) -> None:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    document = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        document = None
     if not isinstance(document, dict):
         raise ValueError(f"{path} is not as gpudeck writes it")
     return document

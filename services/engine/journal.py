@@ -134,7 +134,7 @@ def lines_of(entry: bytes, run: Run | None = None) -> list[LogLine]:
         fields = json.loads(entry)
         text = _text(fields.get("MESSAGE"))
         at = int(fields["__REALTIME_TIMESTAMP"]) / 1e6
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, RecursionError, OverflowError, KeyError, TypeError, AttributeError):
         return []
     if run is not None and not run.holds(fields, at):
         return []

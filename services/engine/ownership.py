@@ -91,7 +91,7 @@ def container_in(cgroup: bytes, docker: Path = DOCKER) -> str | None:
     try:
         told = json.loads((docker / found[-1] / "config.v2.json").read_bytes())
         name = str(told["Name"]).removeprefix("/")
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, ValueError, RecursionError, LookupError, TypeError):
         name = ""
     return f"container {name or found[-1][:_SHORT_ID]}"
 

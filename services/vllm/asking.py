@@ -175,7 +175,7 @@ def _document(answered: IO[bytes]) -> tuple[str, str] | None:
     try:
         document = json.loads(answered.read(_MAX_ANSWER))
         return document["reply"], " ".join(printable(document["text"]).split())
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, RecursionError, LookupError, TypeError):
         return None
 
 

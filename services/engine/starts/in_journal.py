@@ -96,7 +96,7 @@ def _start(invocation: str, told: _Told) -> Start:
 def _fields(entry: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(entry)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return fields if isinstance(fields, dict) else {}
 
