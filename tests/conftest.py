@@ -2,7 +2,7 @@ import pytest
 from hypothesis import settings
 
 # The rigs assert too, and a bare AssertionError tells nobody what was seen.
-pytest.register_assert_rewrite("tests.rigs")
+pytest.register_assert_rewrite("tests.rigs.demo_units", "tests.rigs.at_the_panel", "tests.rigs.small_engines")
 
 pytest_plugins = ["tests.rigs.fakenvml.fixtures"]
 

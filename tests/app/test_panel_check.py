@@ -39,7 +39,7 @@ async def test_the_list_and_the_whole_road(home: Path, chat: str, size: tuple[in
         await desk.sees("restart chat and check it")
         await desk.press("n")
         await desk.press("w", "y")
-        await desk.sees("its log:")
+        await desk.sees("ready, by its log and its port", 40)
         await desk.sees("All of it holds.")
         assert desk.panel.state.engines[chat].unit.main_pid != before
         await desk.press("escape")
