@@ -58,6 +58,8 @@ def _chat(url: str) -> None:
 
 def asked(prometheus: str, query: str) -> list[dict[str, object]]:
     answer = httpx.get(f"{prometheus}/api/v1/query", params={"query": query}, trust_env=False)
+    if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE:
+        return []  # it listens, and is still opening its storage
     document = json.loads(answer.text)
     assert document["status"] == "success", (query, document)
     result: list[dict[str, object]] = document["data"]["result"]
