@@ -46,6 +46,7 @@ GROUPS = {
     },
     "setting up": {
         "completions": "a script by which your shell completes all this",
+        "man": "the manual page of all this",
         "polkit": "a rule that lets a group start and stop the system's engines",
     },
 }
@@ -117,7 +118,7 @@ def make_parser(whole: Sequence[str]) -> argparse.ArgumentParser:
         command = commands.add_parser(
             name,
             help=summary,
-            description=summary.capitalize() + ".",
+            description=summary[:1].upper() + summary[1:] + ".",
             allow_abbrev=False,
             formatter_class=CommandHelp,
         )

@@ -25,8 +25,10 @@ _gpudeck_engines() {{
 """,
     "zsh": f"""
 _gpudeck_engines() {{
-    local -a found
-    found=(${{(f)"$({_NAMES} ${{words[(r)--demo*]:+--demo}} 2>/dev/null)"}})
+    local -a found demo
+    # Of $words, what stands before the command is gone by now.
+    [[ $BUFFER == *' --demo'* ]] && demo=(--demo)
+    found=(${{(f)"$({_NAMES} $demo 2>/dev/null)"}})
     compadd -a found
 }}
 """,

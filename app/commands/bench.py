@@ -25,6 +25,7 @@ _LIMITS = Limits()
 _INTERVAL_S = 0.5  # between two readings of the cards
 _MOST_AT_ONCE = 4096
 _BAR = 24
+_OF_EACH = "of each request (default: %(default)s)"
 _INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
 
 
@@ -33,8 +34,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "engines", nargs="*", metavar="ENGINE|URL", help="which to load, together (default: the only one that runs)"
     )
     load = parser.add_argument_group("the load")
-    load.add_argument("--input-tokens", type=POSITIVE, default=_DEFAULT.input_tokens, metavar="N")
-    load.add_argument("--output-tokens", type=POSITIVE, default=_DEFAULT.output_tokens, metavar="N")
+    load.add_argument("--input-tokens", type=POSITIVE, default=_DEFAULT.input_tokens, metavar="N", help=_OF_EACH)
+    load.add_argument("--output-tokens", type=POSITIVE, default=_DEFAULT.output_tokens, metavar="N", help=_OF_EACH)
     load.add_argument(
         "--concurrency", type=_list_of(whole(1, _MOST_AT_ONCE, "number of requests at once")), metavar="1,4,16",
         help="requests at once, level by level (default: 1,4,16)",
@@ -50,8 +51,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="vllm bench serve of the engine's environment, gpudeck's own, or whichever there is",
     )  # fmt: skip
     limits = parser.add_argument_group("limits, for the time to the first token")
-    limits.add_argument("--first-token", type=_milliseconds, default=_LIMITS.first_token, metavar="MS", help="200")
-    limits.add_argument("--p99", type=_milliseconds, default=_LIMITS.p99, metavar="MS", help="1000")
+    limits.add_argument(
+        "--first-token",
+        type=_milliseconds,
+        default=_LIMITS.first_token,
+        metavar="MS",
+        help="at most, in the middle (default: 200)",
+    )
+    limits.add_argument(
+        "--p99",
+        type=_milliseconds,
+        default=_LIMITS.p99,
+        metavar="MS",
+        help="at most, at the 99th percentile (default: 1000)",
+    )
     told = parser.add_argument_group("what is told")
     told.add_argument("--json", action="store_true", help="the result as one JSON document; with --results all of them")
     told.add_argument("--events", action="store_true", help="progress as JSON, a line each, for programs")

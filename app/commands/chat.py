@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--system", metavar="TEXT", help="a system prompt before it")
     parser.add_argument("--model", metavar="NAME", help="the served name (default: the first that is served)")
     parser.add_argument("--max-tokens", type=POSITIVE, metavar="N", help="the longest answer")
-    parser.add_argument("--temperature", type=float, metavar="T")
+    parser.add_argument("--temperature", type=float, metavar="T", help="0 always takes the likeliest token")
     parser.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end the answer here (repeatable)")
     parser.add_argument(
         "--key-file", default="", metavar="FILE", help="holds the API key of a server named by its address"

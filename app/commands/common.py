@@ -130,15 +130,15 @@ def add_spec_options(parser: argparse.ArgumentParser) -> None:
     engine.add_argument(
         "--port", type=_PORT, help=f"default: {EngineOptions().port}, or the next that no other engine has"
     )
-    engine.add_argument("--served-model-name")
+    engine.add_argument("--served-model-name", metavar="NAME")
     engine.add_argument("--max-model-len", type=_length, metavar="TOKENS", help="a number, or 8k, 128K")
     engine.add_argument("--gpu-memory-utilization", type=_share, metavar="0..1")
     engine.add_argument("--max-num-seqs", type=POSITIVE, metavar="N")
     engine.add_argument("--max-num-batched-tokens", type=_length, metavar="TOKENS")
-    engine.add_argument("--kv-cache-dtype")
-    engine.add_argument("--quantization", "-q")
-    engine.add_argument("--dtype")
-    engine.add_argument("--load-format")
+    engine.add_argument("--kv-cache-dtype", metavar="DTYPE")
+    engine.add_argument("--quantization", "-q", metavar="METHOD")
+    engine.add_argument("--dtype", metavar="DTYPE")
+    engine.add_argument("--load-format", metavar="FORMAT")
     engine.add_argument("--enforce-eager", action="store_true")
     parser.add_argument(
         "--user-account", metavar="NAME", help="the account that its unit runs as, at system scope (default: root)"

@@ -1,5 +1,6 @@
 """What --help shows, and what a shell completes."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from gpudeck.app.cli import COMMANDS, GROUPS
 from tests.rigs.as_command import Gpudeck
+from tests.rigs.terminal import Terminal
 
 
 def test_the_commands_stand_in_groups_below_a_short_usage(gpudeck: Gpudeck, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,32 +44,75 @@ case $3 in --demo) echo demo-one ;; *) echo llama; echo qwen ;; esac
 """
 
 
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        (("st",), {"start", "status", "stop"}),
-        (("start", ""), {"llama", "qwen"}),
-        (("start", "q"), {"qwen"}),
-        (("--demo", "stop", ""), {"demo-one"}),
-        (("completions", ""), {"bash", "zsh", "fish"}),
-        (("plan", "--kv"), {"--kv-cache-dtype"}),
-    ],
-)
-def test_bash_completes(gpudeck: Gpudeck, tmp_path: Path, words: tuple[str, ...], offered: set[str]) -> None:
-    """The script in a real bash; only the gpudeck that it asks for names is a stand-in, since there are no engines."""
-    script = tmp_path / "gpudeck.bash"
-    script.write_text(gpudeck("completions", "bash").out)
-    program = tmp_path / "gpudeck"
+# What is typed, and what is offered for its last word.
+COMPLETED = [
+    (("st",), {"start", "status", "stop"}),
+    (("start", ""), {"llama", "qwen"}),
+    (("start", "q"), {"qwen"}),
+    (("--demo", "stop", ""), {"demo-one"}),
+    (("stop", "--demo", ""), {"demo-one"}),
+    (("completions", ""), {"bash", "zsh", "fish"}),
+    (("plan", "--kv"), {"--kv-cache-dtype"}),
+]
+
+
+@pytest.fixture
+def bin_folder(tmp_path: Path) -> Path:
+    """A folder for PATH with a gpudeck that only tells the names of engines, since there are none here."""
+    program = tmp_path / "bin" / "gpudeck"
+    program.parent.mkdir()
     program.write_text(STAND_IN)
     program.chmod(0o755)
+    return program.parent
+
+
+@pytest.mark.parametrize(("words", "offered"), COMPLETED)
+def test_bash_completes(gpudeck: Gpudeck, bin_folder: Path, words: tuple[str, ...], offered: set[str]) -> None:
+    script = bin_folder.parent / "gpudeck.bash"
+    script.write_text(gpudeck("completions", "bash").out)
     ask = (
-        f'PATH={tmp_path}:$PATH; source {script}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _shtab_gpudeck; '
+        f'PATH={bin_folder}:$PATH; source {script}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _shtab_gpudeck; '
         'printf "%s\\n" "${COMPREPLY[@]}"'
     )
     done = subprocess.run(
         ["bash", "-c", ask, "bash", "gpudeck", *words], capture_output=True, text=True, timeout=30, check=False
     )
     assert set(done.stdout.split()) == offered, done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="no fish here")
+@pytest.mark.parametrize(("words", "offered"), COMPLETED)
+def test_fish_completes(gpudeck: Gpudeck, bin_folder: Path, words: tuple[str, ...], offered: set[str]) -> None:
+    script = bin_folder.parent / "gpudeck.fish"
+    script.write_text(gpudeck("completions", "fish").out)
+    ask = f"set -p PATH {bin_folder}; source {script}; complete -C '{' '.join(('gpudeck', *words))}'"
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", ask],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env={**os.environ, "HOME": str(bin_folder.parent)},
+    )
+    assert {line.split("\t")[0] for line in done.stdout.splitlines() if line} == offered, done.stderr
+
+
+@pytest.mark.terminal
+@pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh here")
+@pytest.mark.parametrize(("words", "offered"), COMPLETED)
+def test_zsh_completes(gpudeck: Gpudeck, bin_folder: Path, words: tuple[str, ...], offered: set[str]) -> None:
+    """zsh completes only where it is typed at; what it offers stands on the screen."""
+    (bin_folder.parent / "_gpudeck").write_text(gpudeck("completions", "zsh").out)
+    with Terminal(["zsh", "-f", "-i"], columns=100, rows=30, env={"HOME": str(bin_folder.parent)}) as terminal:
+        terminal.send(f"PS1='at''> ' fpath=({bin_folder.parent} $fpath) path=({bin_folder} $path)\r")
+        terminal.wait_for("at> ")
+        terminal.send("autoload -Uz compinit && compinit -u -D && clear && echo set''tled\r")
+        terminal.wait_for("settled")
+        terminal.send(" ".join(("gpudeck", *words)) + "\t\t")
+        terminal.wait_until(lambda screen: offered <= set(screen.split()), f"{offered} offered")
+        offers = set(COMMANDS) | {"llama", "qwen", "demo-one", "bash", "zsh", "fish"}
+        typed = {word for word in words if word in offers}
+        assert set(terminal.text().split()) & offers == (offered & offers) | typed
 
 
 @pytest.mark.parametrize(("shell", "asks"), [("zsh", "compadd -a found"), ("fish", "function _gpudeck_engines")])
